@@ -1,0 +1,254 @@
+"""Exchanges on their way to a ledger: written at once, or held in memory, in order, until the store can be written.
+
+A locked database, a full disk or a missing folder must neither stop a conversation nor lose what was said in it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.errors import DocumentGone, StoreError, StoreTooNew, StoreUnavailable
+from ovos_memory.core.ledger import SqliteLedger
+from ovos_memory.core.types import Document, Exchange
+
+R = TypeVar("R")
+
+MAX_HELD = 1_000
+"""Exchanges kept in memory while a store cannot be written; beyond it the oldest are lost, and counted."""
+_REOPEN_AFTER_S = 1.0
+_RETRY_FROM_S, _RETRY_TO_S = 0.25, 30.0
+
+
+@dataclass(frozen=True)
+class _Held:
+    document: Document
+    is_new: bool
+    """False: a later piece of a document that is on disk already."""
+
+
+class Backlog:
+    """The write path to one ledger; safe from any thread.
+
+    Args:
+        open_ledger: Opens the ledger; called at the first use, and again after a failure.  Raises
+            :class:`~ovos_memory.core.errors.StoreError`.
+        boundary: Counts and logs the failures.
+        on_stored: Told of documents that reached the disk after they were held.
+    """
+
+    def __init__(
+        self,
+        open_ledger: Callable[[], SqliteLedger],
+        *,
+        boundary: Boundary,
+        on_stored: Callable[[list[Document]], None] | None = None,
+    ) -> None:
+        self._open_ledger = open_ledger
+        self._boundary = boundary
+        self._on_stored = on_stored
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._ledger: SqliteLedger | None = None
+        self._open_lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._held: dict[str, _Held] = {}
+        self._open_error: StoreError | None = None
+        self._reopen_at = 0.0
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    def _after_fork(self) -> None:
+        """Start afresh in a forked child: what is held belongs to the parent, which will write it."""
+        if self._pid != os.getpid():
+            self._reset()
+
+    # ------------------------------------------------------------------ the ledger
+    def ledger(self) -> SqliteLedger:
+        """Return the open ledger.
+
+        Raises:
+            StoreError: It cannot be opened; for a second after a failed try the same error comes without waiting.
+        """
+        self._after_fork()
+        if self._ledger is not None:
+            return self._ledger
+        with self._open_lock:
+            if self._ledger is not None:
+                return self._ledger
+            is_final = isinstance(self._open_error, StoreTooNew)
+            if self._open_error is not None and (is_final or time.monotonic() < self._reopen_at):
+                raise self._open_error
+            try:
+                self._ledger = self._open_ledger()
+            except StoreError as error:
+                self._open_error, self._reopen_at = error, time.monotonic() + _REOPEN_AFTER_S
+                raise
+            self._open_error = None
+            return self._ledger
+
+    # ------------------------------------------------------------------ writing
+    def append(self, session_id: str, exchange: Exchange, created_at: float) -> Document:
+        """Store a new exchange; on disk when the call returns, or held."""
+        document = Document(session_id, 0, exchange.question, exchange.answer, exchange.messages, created_at)
+        return self._write(_Held(document, is_new=True))
+
+    def append_text(self, session_id: str, text: str, created_at: float, metadata: dict[str, Any]) -> Document:
+        """Store a verbatim text; on disk when the call returns, or held."""
+        return self._write(
+            _Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata), is_new=True)
+        )
+
+    def extend(self, document: Document, exchange: Exchange) -> Document:
+        """Store later pieces of an exchange under its id; a new exchange when it was forgotten meanwhile."""
+        longer = replace(
+            document, question=exchange.question, answer=exchange.answer, messages=exchange.messages
+        )
+        with self._write_lock:
+            with self._lock:
+                held = self._held.get(document.id)
+                if held is not None:
+                    self._held[document.id] = _Held(longer, held.is_new)
+            return longer if held is not None else self._write(_Held(longer, is_new=False))
+
+    def _write(self, item: _Held) -> Document:
+        self._after_fork()
+        with self._write_lock:
+            if self.flush():
+                try:
+                    return self._store(item)
+                except StoreError as error:
+                    self._boundary.failed("write", error, session_id=item.document.session_id)
+            return self._hold(item)
+
+    def _store(self, item: _Held, wait_s: float = 1.0) -> Document:
+        document, ledger = item.document, self.ledger()
+        exchange = Exchange(document.question, document.answer, document.messages)
+        if not item.is_new:
+            try:
+                return ledger.extend(document, exchange, wait_s=wait_s)
+            except DocumentGone:
+                pass  # forgotten meanwhile: what is said now is a document of its own
+        if document.text is not None:
+            return ledger.append_text(
+                document.session_id,
+                document.text,
+                created_at=document.created_at,
+                metadata=document.metadata,
+                wait_s=wait_s,
+            )
+        return ledger.append(document.session_id, exchange, created_at=document.created_at, wait_s=wait_s)
+
+    def _hold(self, item: _Held) -> Document:
+        if item.is_new:
+            newest = self.newest(item.document.session_id)
+            item = _Held(replace(item.document, n=newest.n + 1 if newest else 0), is_new=True)
+        with self._lock:
+            self._held[item.document.id] = item
+            dropped = len(self._held) > MAX_HELD
+            if dropped:
+                self._held.pop(next(iter(self._held)))
+                self._lost += 1
+        if dropped:
+            self._boundary.failed(
+                "backlog",
+                StoreUnavailable(f"more than {MAX_HELD} exchanges wait for the store; the oldest is lost"),
+            )
+        self._retry_later()
+        return item.document
+
+    # ------------------------------------------------------------------ held documents
+    def flush(self, wait_s: float = 0.0) -> bool:
+        """Write what is held, in order; True when nothing is left."""
+        self._after_fork()
+        if not self._held:
+            return True
+        stored: list[Document] = []
+        with self._write_lock:
+            while self._held:
+                with self._lock:
+                    key, item = next(iter(self._held.items()))
+                try:
+                    stored.append(self._store(item, wait_s))
+                except StoreError:
+                    break
+                except Exception as error:  # one document that no store takes must not stop those behind it
+                    self._boundary.failed("flush", error, session_id=item.document.session_id)
+                    self._lost += 1
+                with self._lock:
+                    self._held.pop(key, None)
+        if stored and self._on_stored is not None:
+            self._on_stored(stored)
+        return not self._held
+
+    def held(self, session_id: str | None = None) -> list[Document]:
+        """Return the documents that are not on disk yet, oldest first (``None``: of all sessions)."""
+        self._after_fork()
+        with self._lock:
+            documents = [item.document for item in self._held.values()]
+        return [d for d in documents if session_id is None or d.session_id == session_id]
+
+    def forget_held(self, is_meant: Callable[[Document], bool]) -> list[Document]:
+        """Drop the held documents that ``is_meant`` chooses, and return them."""
+        with self._write_lock, self._lock:
+            gone = [item.document for item in self._held.values() if is_meant(item.document)]
+            for document in gone:
+                del self._held[document.id]
+        return gone
+
+    def newest(self, session_id: str) -> Document | None:
+        """Return the session's newest document, held or stored; ``None`` when there is none to be seen."""
+        held = self.held(session_id)
+        if held:
+            return held[-1]
+        try:
+            return self.ledger().newest(session_id)
+        except StoreError:
+            return None
+
+    @property
+    def lost(self) -> int:
+        """Exchanges that never reached the disk and are no longer held."""
+        return self._lost
+
+    # ------------------------------------------------------------------ retrying and closing
+    def _retry_later(self) -> None:
+        with self._lock:
+            if self._closing.is_set() or (self._thread is not None and self._thread.is_alive()):
+                return
+            self._thread = threading.Thread(
+                target=_retry, args=(weakref.ref(self), self._closing), name="memory-backlog", daemon=True
+            )
+            self._thread.start()
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """Try once more to write what is held, waiting for a lock at most ``timeout_s``, and let go of the ledger."""
+        if self._pid != os.getpid():
+            return
+        self._closing.set()
+        self.flush(timeout_s)
+        ledger, self._ledger = self._ledger, None
+        if ledger is not None:
+            ledger.close()
+        self._closing.clear()
+
+
+def _retry(backlog: weakref.ref[Backlog], closing: threading.Event) -> None:
+    """Write held documents as soon as the store recovers, without a call from outside."""
+    delay_s = _RETRY_FROM_S
+    while not closing.wait(delay_s):
+        target = backlog()
+        if target is None or target.flush():
+            return
+        del target
+        delay_s = min(2 * delay_s, _RETRY_TO_S)

@@ -1,0 +1,193 @@
+"""What was said, recorded once and for all: pairs messages across calls, writes exchanges, shows the window.
+
+Every memory on a ledger records through a journal.  It never raises for I/O: what cannot be written is held
+(:mod:`ovos_memory.core.backlog`) and visible all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
+from ovos_memory.core.backlog import Backlog
+from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.errors import StoreError
+from ovos_memory.core.exchanges import (
+    append_turns,
+    copy_message,
+    is_answered,
+    make_exchange,
+    normalise,
+    whole_tool_turns,
+    window,
+)
+from ovos_memory.core.ledger import SqliteLedger
+from ovos_memory.core.render import strip_injected
+from ovos_memory.core.shared import LruDict
+from ovos_memory.core.text import clean
+from ovos_memory.core.types import Document, Exchange
+
+MAX_OPEN_SESSIONS = 8_000
+"""Sessions whose unanswered question is remembered; beyond it the least recently used go."""
+INJECTED_CALL_PREFIX = "memrag_"
+"""Ids of the tool calls that inject mode ``tool`` makes up start with it."""
+_LONGEST_ANSWER = 65_536
+"""Characters; later pieces of an answer that is longer begin a new document, so that none grows without end."""
+_PAGE = 64
+
+
+class Journal:
+    """Records the exchanges of many sessions; safe from any thread.
+
+    Args:
+        open_ledger: Opens the ledger, at the first use.
+        boundary: Counts and logs what fails.
+        clock: Returns epoch seconds.
+        on_stored: Told of documents that reached the disk only after a delay.
+    """
+
+    def __init__(
+        self,
+        open_ledger: Callable[[], SqliteLedger],
+        *,
+        boundary: Boundary,
+        clock: Callable[[], float] = time.time,
+        on_stored: Callable[[list[Document]], None] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._backlog = Backlog(open_ledger, boundary=boundary, on_stored=on_stored)
+        self._open: LruDict[str, list[AgentMessage]] = LruDict(MAX_OPEN_SESSIONS)
+        self._locks = [threading.Lock() for _ in range(64)]
+        self._finalizer = weakref.finalize(self, self._backlog.close)
+
+    @property
+    def ledger(self) -> SqliteLedger:
+        """The ledger.
+
+        Raises:
+            StoreError: It cannot be opened just now.
+        """
+        return self._backlog.ledger()
+
+    # ------------------------------------------------------------------ recording
+    def record(self, messages: Iterable[AgentMessage] | None, session_id: str) -> list[Document]:
+        """Record messages and return the documents that came of them, new or longer ones.
+
+        A question waits in memory for its answer, which may come in a later call and in several pieces; pieces that
+        follow an answered question make its document longer.  A question that another one follows got no answer and
+        is dropped.
+        """
+        pieces = _said(messages)
+        if not pieces:
+            return []
+        with self._locks[hash(session_id) % len(self._locks)]:
+            draft = self._open.pop(session_id, [])
+            written: list[Document] = []
+            for piece in pieces:
+                if piece.role is MessageRole.USER:
+                    if any(m.role is not MessageRole.USER for m in draft):
+                        written += self._commit(session_id, draft)
+                    draft = [piece]
+                elif piece.role is not MessageRole.TOOL or any(m.tool_calls for m in draft):
+                    draft = append_turns(draft, [piece])
+            if is_answered(draft):
+                written += self._commit(session_id, draft)
+            elif draft:
+                self._open[session_id] = draft
+            return written
+
+    def _commit(self, session_id: str, draft: list[AgentMessage]) -> list[Document]:
+        if draft[0].role is not MessageRole.USER:
+            newest = self._backlog.newest(session_id)
+            if newest is not None and newest.messages and len(newest.answer) < _LONGEST_ANSWER:
+                longer = make_exchange(append_turns(newest.messages, draft))
+                return [self._backlog.extend(newest, longer)]
+        exchange = make_exchange(draft)
+        if _is_silent(exchange):
+            return []
+        return [self._backlog.append(session_id, exchange, self._clock())]
+
+    def store_text(self, text: str, session_id: str, metadata: Mapping[str, Any] | None = None) -> Document:
+        """Store one text verbatim as a document of its own."""
+        return self._backlog.append_text(session_id, clean(text), self._clock(), dict(metadata or {}))
+
+    # ------------------------------------------------------------------ looking back
+    def window(self, session_id: str, max_messages: int, *, enough_chars: int | None = None) -> list[AgentMessage]:
+        """Return the session's last messages, oldest first, as private copies.
+
+        Args:
+            session_id: The session.
+            max_messages: How many at most; 0: all.
+            enough_chars: With ``max_messages`` 0: stop once the messages hold this many characters, for a caller
+                that would cut the rest anyway.
+
+        Raises:
+            StoreError: The ledger cannot be read; :meth:`held_window` is what is left then.
+        """
+        wanted = max_messages or _PAGE
+        while True:
+            documents = self.ledger.tail(session_id, wanted)
+            messages = self._messages(session_id, documents)
+            if len(documents) < wanted or (max_messages and len(messages) >= max_messages):
+                break
+            if max_messages == 0 and enough_chars is not None and sum(len(m.content) for m in messages) > enough_chars:
+                break
+            wanted *= 4
+        return window(messages, max_messages)
+
+    def held_window(self, session_id: str, max_messages: int) -> list[AgentMessage]:
+        """Return the window of what is only in memory, for when the ledger cannot be read."""
+        return window(self._messages(session_id, []), max_messages)
+
+    def _messages(self, session_id: str, documents: list[Document]) -> list[AgentMessage]:
+        held = {d.id: d for d in self._backlog.held(session_id)}
+        current = [held.pop(d.id, d) for d in documents] + list(held.values())
+        said = [copy_message(m) for d in current for m in d.messages]
+        said += [copy_message(m) for m in self._open.get(session_id) or ()]
+        return whole_tool_turns(append_turns([], said))
+
+    def held(self, session_id: str | None = None) -> list[Document]:
+        """Return accepted documents that are not on disk yet (ids may still change)."""
+        return self._backlog.held(session_id)
+
+    def newest_number(self, session_id: str) -> int:
+        """Return the number of the session's newest document, 0 when it has none."""
+        newest = self._backlog.newest(session_id)
+        return 0 if newest is None else newest.n
+
+    # ------------------------------------------------------------------ state
+    def health(self) -> dict[str, Any]:
+        """Return how much waits in memory and how much was lost."""
+        try:
+            where: str | None = None if self.ledger else None
+        except StoreError as error:
+            where = str(error)
+        return {"held": len(self._backlog.held()), "lost": self._backlog.lost, "store_error": where}
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """Write what is held, waiting for a lock at most ``timeout_s``; the journal may be used again."""
+        self._backlog.close(timeout_s)
+
+
+def _said(messages: Iterable[AgentMessage] | None) -> list[AgentMessage]:
+    """Return what was really said: without what a memory injected into the context."""
+    said = []
+    for message in normalise(messages):
+        calls = [c for c in message.tool_calls or () if not c.id.startswith(INJECTED_CALL_PREFIX)]
+        if message.tool_calls and not calls and not message.content:
+            continue
+        if message.role is MessageRole.TOOL and (message.tool_call_id or "").startswith(INJECTED_CALL_PREFIX):
+            continue
+        message.tool_calls = calls or None
+        message.content = strip_injected(message.content)
+        said.append(message)
+    return said
+
+
+def _is_silent(exchange: Exchange) -> bool:
+    return not (exchange.question or exchange.answer or any(m.tool_calls for m in exchange.messages))
