@@ -79,14 +79,18 @@ def append_turns(history: Sequence[AgentMessage], new: Iterable[AgentMessage]) -
     """
     result = list(history)
     for message in new:
-        last = result[-1] if result else None
-        if last is not None and last.role is message.role is MessageRole.USER:
-            result.pop()
-        elif last is not None and _is_answer(last) and _is_answer(message):
-            result.pop()
-            message = AgentMessage(role=MessageRole.ASSISTANT, content=f"{last.content}\n{message.content}")
-        result.append(message)
+        _append_turn(result, message)
     return result
+
+
+def _append_turn(history: list[AgentMessage], message: AgentMessage) -> None:
+    last = history[-1] if history else None
+    if last is not None and last.role is message.role is MessageRole.USER:
+        history.pop()
+    elif last is not None and _is_answer(last) and _is_answer(message):
+        history.pop()
+        message = AgentMessage(role=MessageRole.ASSISTANT, content=f"{last.content}\n{message.content}")
+    history.append(message)
 
 
 def _is_answer(message: AgentMessage) -> bool:
@@ -103,7 +107,11 @@ def window(messages: Sequence[AgentMessage], max_messages: int) -> list[AgentMes
 
 
 def whole_tool_turns(messages: Sequence[AgentMessage]) -> list[AgentMessage]:
-    """Return the messages without orphaned tool results and without calls that lack a result."""
+    """Return the messages without orphaned tool results and without calls that lack a result.
+
+    What the assistant said beside a torn call stays; where two turns of one side come together so, the turn rules
+    hold again.
+    """
     result: list[AgentMessage] = []
     position = 0
     while position < len(messages):
@@ -112,7 +120,7 @@ def whole_tool_turns(messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         if message.role is MessageRole.TOOL:
             continue
         if not message.tool_calls:
-            result.append(message)
+            _append_turn(result, message)
             continue
         start = position
         while position < len(messages) and messages[position].role is MessageRole.TOOL:
@@ -122,7 +130,7 @@ def whole_tool_turns(messages: Sequence[AgentMessage]) -> list[AgentMessage]:
         if {m.tool_call_id for m in results} == expected:
             result += [message, *results]
         elif message.content:
-            result = append_turns(result, [AgentMessage(role=message.role, content=message.content)])
+            _append_turn(result, AgentMessage(role=message.role, content=message.content))
     return result
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from ovos_utils.log import LOG
@@ -132,8 +132,9 @@ def load_settings(model: type[S], config: Mapping[str, Any] | None, *, plugin: s
     try:
         settings = model.model_validate(dict(config or {}))
     except ValidationError as error:
-        problems = [_explain(model, dict(e)) for e in error.errors(include_url=False)]
-        raise ConfigError(f"{plugin}: " + "; ".join(dict.fromkeys(problems))) from error
+        problems = dict(_explain(model, dict(e)) for e in error.errors(include_url=False))
+        told = [text for path, text in problems.items() if not _is_above(path, problems)]
+        raise ConfigError(f"{plugin}: " + "; ".join(told)) from error
     for path, names in _unknown_keys(settings):
         nearest = difflib.get_close_matches(path.rpartition(".")[2], names, n=1, cutoff=0.5)
         advice = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(sorted(names))}"
@@ -174,8 +175,13 @@ def _unknown_keys(settings: Settings, prefix: str = "") -> Iterator[tuple[str, l
                 yield from _unknown_keys(part, f"{where}.")
 
 
-def _explain(model: type[Settings], error: dict[str, Any]) -> str:
-    """Return ``retrieval.max_num_results must be a whole number >= 1, got 0`` for one pydantic error."""
+def _is_above(path: str, others: Iterable[str]) -> bool:
+    """Tell whether another path lies below this one: of a union's branches only the nearest is worth telling."""
+    return any(other.startswith((f"{path}.", f"{path}[")) for other in others)
+
+
+def _explain(model: type[Settings], error: dict[str, Any]) -> tuple[str, str]:
+    """Return the key path and ``retrieval.max_num_results must be a whole number >= 1, got 0`` for a pydantic error."""
     schema = model.model_json_schema()
     definitions = schema.get("$defs", {})
     parts: list[Any] = []
@@ -187,11 +193,11 @@ def _explain(model: type[Settings], error: dict[str, Any]) -> str:
         schema = below
     path = key_path(tuple(parts))
     if error["type"] == "value_error" and str(error["ctx"]["error"]).startswith("must "):
-        return f"{path} {error['ctx']['error']}, got {_shown(path, error['input'])}"
+        return path, f"{path} {error['ctx']['error']}, got {_shown(path, error['input'])}"
     if error["type"] == "missing":
-        return f"{key_path(tuple(error['loc']))} is missing"
+        return path, f"{path} is missing"
     rules = dict.fromkeys(_rule(option) for option in _alternatives(schema, definitions))
-    return f"{path} must be {' or '.join(rules)}, got {_shown(path, error['input'])}"
+    return path, f"{path} must be {' or '.join(rules)}, got {_shown(path, error['input'])}"
 
 
 def _alternatives(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
