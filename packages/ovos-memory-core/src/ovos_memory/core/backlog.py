@@ -9,12 +9,16 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ovos_plugin_manager.templates.agents import AgentMessage
+from ovos_utils.log import LOG
+
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import DocumentGone, StoreError, StoreTooNew, StoreUnavailable
+from ovos_memory.core.exchanges import append_turns, make_exchange
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.types import Document, Exchange
 
@@ -29,8 +33,9 @@ _RETRY_FROM_S, _RETRY_TO_S = 0.25, 30.0
 @dataclass(frozen=True)
 class _Held:
     document: Document
-    is_new: bool
-    """False: a later piece of a document that is on disk already."""
+    """As it will be, for views; its number is a guess until it is stored."""
+    pieces: tuple[AgentMessage, ...] | None = None
+    """The later pieces of a document that is on disk already; ``None``: a new document."""
 
 
 class Backlog:
@@ -101,25 +106,26 @@ class Backlog:
     def append(self, session_id: str, exchange: Exchange, created_at: float) -> Document:
         """Store a new exchange; on disk when the call returns, or held."""
         document = Document(session_id, 0, exchange.question, exchange.answer, exchange.messages, created_at)
-        return self._write(_Held(document, is_new=True))
+        return self._write(_Held(document))
 
     def append_text(self, session_id: str, text: str, created_at: float, metadata: dict[str, Any]) -> Document:
         """Store a verbatim text; on disk when the call returns, or held."""
-        return self._write(
-            _Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata), is_new=True)
-        )
+        return self._write(_Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata)))
 
-    def extend(self, document: Document, exchange: Exchange) -> Document:
-        """Store later pieces of an exchange under its id; a new exchange when it was forgotten meanwhile."""
-        longer = replace(
-            document, question=exchange.question, answer=exchange.answer, messages=exchange.messages
-        )
+    def extend(self, document: Document, pieces: Sequence[AgentMessage]) -> Document:
+        """Add later pieces to a document.
+
+        When it was forgotten meanwhile the pieces become a document of their own: nothing forgotten comes back.
+        """
         with self._write_lock:
             with self._lock:
                 held = self._held.get(document.id)
                 if held is not None:
-                    self._held[document.id] = _Held(longer, held.is_new)
-            return longer if held is not None else self._write(_Held(longer, is_new=False))
+                    earlier = held.pieces
+                    longer = _longer(held.document, pieces)
+                    self._held[document.id] = _Held(longer, None if earlier is None else (*earlier, *pieces))
+                    return longer
+            return self._write(_Held(_longer(document, pieces), tuple(pieces)))
 
     def _write(self, item: _Held) -> Document:
         self._after_fork()
@@ -133,12 +139,16 @@ class Backlog:
 
     def _store(self, item: _Held, wait_s: float = 1.0) -> Document:
         document, ledger = item.document, self.ledger()
-        exchange = Exchange(document.question, document.answer, document.messages)
-        if not item.is_new:
-            try:
-                return ledger.extend(document, exchange, wait_s=wait_s)
-            except DocumentGone:
-                pass  # forgotten meanwhile: what is said now is a document of its own
+        exchange = _exchange(document)
+        if item.pieces is not None:
+            current = ledger.get(document.id)
+            if current is not None:
+                try:
+                    longer = _exchange(_longer(current, item.pieces))
+                    return ledger.extend(current, longer, wait_s=wait_s)
+                except DocumentGone:
+                    LOG.debug("a document was forgotten while it grew; its later pieces stand alone")
+            exchange = make_exchange(item.pieces)
         if document.text is not None:
             return ledger.append_text(
                 document.session_id,
@@ -150,9 +160,9 @@ class Backlog:
         return ledger.append(document.session_id, exchange, created_at=document.created_at, wait_s=wait_s)
 
     def _hold(self, item: _Held) -> Document:
-        if item.is_new:
+        if item.pieces is None:
             newest = self.newest(item.document.session_id)
-            item = _Held(replace(item.document, n=newest.n + 1 if newest else 0), is_new=True)
+            item = _Held(replace(item.document, n=newest.n + 1 if newest else 0))
         with self._lock:
             self._held[item.document.id] = item
             dropped = len(self._held) > MAX_HELD
@@ -241,6 +251,17 @@ class Backlog:
         if ledger is not None:
             ledger.close()
         self._closing.clear()
+
+
+def _exchange(document: Document) -> Exchange:
+    return Exchange(document.question, document.answer, document.messages)
+
+
+def _longer(document: Document, pieces: Sequence[AgentMessage]) -> Document:
+    exchange = make_exchange(append_turns(document.messages, pieces))
+    return replace(
+        document, question=exchange.question, answer=exchange.answer, messages=exchange.messages
+    )
 
 
 def _retry(backlog: weakref.ref[Backlog], closing: threading.Event) -> None:

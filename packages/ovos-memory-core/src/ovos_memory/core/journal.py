@@ -105,8 +105,7 @@ class Journal:
         if draft[0].role is not MessageRole.USER:
             newest = self._backlog.newest(session_id)
             if newest is not None and newest.messages and len(newest.answer) < _LONGEST_ANSWER:
-                longer = make_exchange(append_turns(newest.messages, draft))
-                return [self._backlog.extend(newest, longer)]
+                return [self._backlog.extend(newest, draft)]
         exchange = make_exchange(draft)
         if _is_silent(exchange):
             return []
