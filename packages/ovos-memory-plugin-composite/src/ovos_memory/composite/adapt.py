@@ -160,9 +160,9 @@ def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -
 
 
 def _without_beginning(text: str, seen: list[str]) -> str:
-    if text in seen:
-        return ""
-    for known in seen:
-        if text.startswith(known + "\n"):
-            return text[len(known) :].strip()
+    while text:
+        known = next((known for known in seen if text == known or text.startswith(known + "\n")), None)
+        if known is None:
+            break
+        text = text[len(known) :].strip()
     return text

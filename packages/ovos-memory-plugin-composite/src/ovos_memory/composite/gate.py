@@ -52,7 +52,7 @@ class Gate:
 
     Args:
         pool: Where the calls run.
-        on_late_failure: Told of an error in a write that nobody waits for any more.
+        on_late_failure: Told of a write that failed, or was lost, when nobody waited for it any more.
     """
 
     def __init__(
@@ -97,13 +97,16 @@ class Gate:
     def start_or_hold(self, write: Callable[[], R]) -> Call[R] | None:
         """Begin a write, or keep it (``None``) while the gate is closed."""
         with self._changed:
-            if self._overdue:
-                if len(self._held) >= MAX_HELD_WRITES:
-                    self._held.popleft()
-                    self.lost += 1
-                self._held.append(write)
-                return None
-        return self._begin(write)
+            if not self._overdue:
+                return self._begin(write)
+            self._held.append(write)
+            is_full = len(self._held) > MAX_HELD_WRITES
+            if is_full:
+                self._held.popleft()
+                self.lost += 1
+        if is_full:
+            self._on_late_failure(MemberError(f"more than {MAX_HELD_WRITES} writes wait for it, the oldest are lost"))
+        return None
 
     def wait(self, call: Call[R], deadline: float) -> Call[R]:
         """Return the call once it is over.

@@ -172,7 +172,7 @@ class CompositeMemory(RecallingMemory):
         return {**super().health(), "members": {**members, **missing}}
 
     # ------------------------------------------------------------------ what the base asks for
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         if self._primary is None:
             return []
         answers = Round(
@@ -250,7 +250,7 @@ class CompositeMemory(RecallingMemory):
             if member.name in candidates:
                 return member
         first = self.members[0] if self.members else None
-        if candidates:
+        if self.settings.primary is not None:
             LOG.warning(
                 "%s: primary '%s' did not load; the history comes from '%s'",
                 self.plugin_name,
