@@ -42,7 +42,10 @@ class Retriever(Plain):
 
     def search(self, query, session_id=None, top_k=None):
         self.searches.append((query, session_id, top_k))
-        return [MemoryHit(text, source=f"{session_id}_{n}", score=1.0) for n, text in enumerate(self.config["hits"])]
+        return [
+            MemoryHit(text, source=f"{session_id}_{n}", score=1.0)
+            for n, text in enumerate(self.config["hits"])
+        ]
 
 
 class Hanging(Plain):

@@ -137,7 +137,9 @@ def test_the_stricter_scope_reaches_members_that_take_one(plugins, compose, comp
 
     plugins["scoped"] = Scoped
 
-    memory = compose({"module": "scoped", "config": member}, {"module": "plain", "config": member}, **composite)
+    memory = compose(
+        {"module": "scoped", "config": member}, {"module": "plain", "config": member}, **composite
+    )
 
     assert memory.members[0].memory.config == expected
     assert memory.members[1].memory.config == member  # a stranger's block stays as it is

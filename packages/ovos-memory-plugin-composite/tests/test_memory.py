@@ -105,7 +105,9 @@ def test_the_prompt_appears_once_in_every_mode(compose, mode):
 
 
 def test_a_context_is_the_callers_to_change(compose):
-    memory = compose({"module": "plain", "config": {"blocks": ["Facts"]}}, retriever("tea"), system_prompt="Be kind.")
+    memory = compose(
+        {"module": "plain", "config": {"blocks": ["Facts"]}}, retriever("tea"), system_prompt="Be kind."
+    )
     memory.update_history(said("hello", "hi"), "s")
     first = memory.build_conversation_context("what?", "s")
     expected = copy.deepcopy(first)

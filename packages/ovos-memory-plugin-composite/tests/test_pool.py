@@ -6,7 +6,6 @@ import sys
 import threading
 import weakref
 
-
 from ovos_memory.composite.pool import DaemonPool
 
 

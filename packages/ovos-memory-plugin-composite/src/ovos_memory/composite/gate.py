@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ovos_memory.core.errors import MemberError
 from ovos_memory.composite.pool import POOL, DaemonPool
+from ovos_memory.core.errors import MemberError
 
 R = TypeVar("R")
 
@@ -105,7 +105,9 @@ class Gate:
                 self._held.popleft()
                 self.lost += 1
         if is_full:
-            self._on_late_failure(MemberError(f"more than {MAX_HELD_WRITES} writes wait for it, the oldest are lost"))
+            self._on_late_failure(
+                MemberError(f"more than {MAX_HELD_WRITES} writes wait for it, the oldest are lost")
+            )
         return None
 
     def wait(self, call: Call[R], deadline: float) -> Call[R]:

@@ -11,12 +11,12 @@ from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
+from ovos_memory.composite.adapt import bind_search, read_blocks, read_history, read_hits
+from ovos_memory.composite.gate import Gate
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
 from ovos_memory.core.retrieval import RecallingMemory
 from ovos_memory.core.types import MemoryHit
-from ovos_memory.composite.adapt import bind_search, copy_for_member, read_blocks, read_history, read_hits
-from ovos_memory.composite.gate import Gate
 
 if TYPE_CHECKING:
     from ovos_memory.composite.settings import CompositeSettings, MemberSettings
@@ -66,7 +66,11 @@ class Member:
         if not self.is_retriever:
             return read_blocks(self.memory.build_conversation_context(utterance, session_id))
         prompt = getattr(self.memory, "system_prompt", "")
-        return read_blocks([AgentMessage(role=MessageRole.SYSTEM, content=prompt)]) if isinstance(prompt, str) else []
+        return (
+            read_blocks([AgentMessage(role=MessageRole.SYSTEM, content=prompt)])
+            if isinstance(prompt, str)
+            else []
+        )
 
     def history(self, session_id: str) -> list[AgentMessage]:
         """Return its history of a session; ``[]`` when it keeps none."""
@@ -153,9 +157,7 @@ def primary_names(settings: CompositeSettings, *, plugin: str) -> list[str]:
     if settings.primary in names:
         return [settings.primary]
     found = [
-        name
-        for name, entry in zip(names, settings.members, strict=True)
-        if entry.module == settings.primary
+        name for name, entry in zip(names, settings.members, strict=True) if entry.module == settings.primary
     ]
     if not found:
         raise ConfigError(f"{plugin}: primary must be one of {', '.join(names)}, got {settings.primary!r}")
@@ -176,7 +178,9 @@ def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type)
             f"no memory plugin '{entry.module}' is installed; pip install {entry.module}, or correct `module`"
         )
     if isinstance(found, type) and issubclass(found, refused):
-        raise MemberError(f"'{entry.module}' is a composite, which cannot be a member; list its members instead")
+        raise MemberError(
+            f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
+        )
     return found(config=_own_block(entry, settings, found))
 
 

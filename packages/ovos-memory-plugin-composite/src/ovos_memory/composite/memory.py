@@ -83,7 +83,9 @@ class CompositeMemory(RecallingMemory):
         others, and for one that hangs the messages wait until it is back.
         """
         session = session_key(session_id)
-        messages = self.boundary.call("update_history", lambda: copy_for_member(new_messages or ()), list)
+        messages: list[AgentMessage] = self.boundary.call(
+            "update_history", lambda: copy_for_member(new_messages or ()), list
+        )
         if not messages:
             return
         writable = [member for member in self.members if member.is_writable]
@@ -117,9 +119,7 @@ class CompositeMemory(RecallingMemory):
         finally:
             del self._turn.blocks
 
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return the members' hits, fused, best first.
 
         Args:
@@ -145,9 +145,7 @@ class CompositeMemory(RecallingMemory):
         deadline = time.monotonic() + _CLOSE_S
         for member in self.members:
             member.gate.drain(max(0.0, deadline - time.monotonic()))
-        Round(
-            self.members, "close", Member.close, timeout_s=max(0.1, deadline - time.monotonic())
-        ).answers()
+        Round(self.members, "close", Member.close, timeout_s=max(0.1, deadline - time.monotonic())).answers()
 
     def health(self) -> dict[str, Any]:
         """Return what went wrong since the process began, of the composite and of each member by its name."""

@@ -46,7 +46,9 @@ class Round(Generic[R]):
             try:
                 call = start(partial(question, member))
             except MemberBusy:
-                LOG.debug("%s: %s left out while an earlier call is overdue", member.boundary.plugin, operation)
+                LOG.debug(
+                    "%s: %s left out while an earlier call is overdue", member.boundary.plugin, operation
+                )
             except Exception as error:
                 member.boundary.failed(operation, error, session_id=session_id)
             else:
