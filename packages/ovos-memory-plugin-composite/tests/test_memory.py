@@ -438,7 +438,7 @@ def test_a_member_that_hangs_is_left_out_and_not_called_again_until_it_is_back(c
         memory.update_history(said("c", "d"), "s")
 
     assert hanging.memory.calls == ["update_history"]
-    assert [m.role for m in context][0] is SYSTEM and "tea" in context[0].content
+    assert context[0].role is SYSTEM and "tea" in context[0].content
     assert len(memory.get_history("s")) == 8
     named = [line for line in logged if "member 'hanging'" in line]
     assert len(named) == 1 and "member_timeout_s" in named[0]

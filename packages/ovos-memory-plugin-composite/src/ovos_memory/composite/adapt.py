@@ -1,4 +1,4 @@
-"""What members answer, checked and turned into our own types: nothing a stranger returns is trusted or changed."""
+"""What members answer, checked and turned into our own types: a stranger is neither trusted nor changed."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -
 
     Args:
         blocks: In order, each a private copy.
-        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an earlier
-            block, loses that beginning: members put their prompt in front of their own block.
+        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an
+            earlier block, loses that beginning: members put their prompt in front of their own block.
     """
     seen = [text for prompt in prompts if (text := prompt.strip())]
     kept = []

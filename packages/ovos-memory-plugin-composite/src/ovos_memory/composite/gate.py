@@ -1,4 +1,4 @@
-"""One member's calls: each with a deadline, none while an earlier one is overdue, writes kept until it is back."""
+"""One member's calls: each with a deadline, none while an earlier one is overdue, writes kept until then."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ class Call(Generic[R]):
 class Gate:
     """Lets calls through to one member; safe from any thread.
 
-    A call that outlasts its deadline closes the gate until it has come back: calling a member that hangs again and
-    again would only pile up threads.  Writes that meanwhile arrive are made afterwards, in their order.
+    A call that outlasts its deadline closes the gate until it has come back: calling a member that hangs
+    again and again would only pile up threads.  Writes that meanwhile arrive are made afterwards, in their
+    order.
 
     Args:
         pool: Where the calls run.

@@ -1,7 +1,7 @@
 """Daemon threads for calls to members: reused, gone after idling, never in the way of the interpreter's exit.
 
-``concurrent.futures`` will not do: its threads are joined at exit, so one member that hangs would keep the process
-from ending.
+``concurrent.futures`` will not do: its threads are joined at exit, so one member that hangs would keep the
+process from ending.
 """
 
 from __future__ import annotations

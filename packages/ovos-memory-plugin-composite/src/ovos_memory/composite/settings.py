@@ -50,7 +50,7 @@ class CompositeSettings(RecallSettings):
     )
 
     def with_one_top_k(self) -> CompositeSettings:
-        """Return a copy in which `max_num_results` and `retrieval.max_num_results` agree; the former rules."""
+        """Return a copy whose `max_num_results` and `retrieval.max_num_results` agree; the former rules."""
         is_below = "max_num_results" in self.retrieval.model_fields_set
         top_k = self.max_num_results
         if is_below and "max_num_results" not in self.model_fields_set:
