@@ -24,9 +24,9 @@ import nox  # noqa: E402
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["tests"]
-nox.options.envdir = os.environ.get("NOX_ENVDIR") or str(
-    ROOT / ".nox" if bootstrap.cache_home().is_relative_to(ROOT) else bootstrap.cache_home() / "nox"
-)
+# A folder per interpreter: nox would run the tests of 3.13 in the environment that 3.10 left.
+WORK = ROOT if bootstrap.cache_home().is_relative_to(ROOT) else bootstrap.cache_home()
+nox.options.envdir = os.environ.get("NOX_ENVDIR") or str(WORK / ".nox" / "py{}.{}".format(*sys.version_info))
 
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 SOURCES = [str(package / "src") for package in PACKAGES if (package / "src").is_dir()]
@@ -142,12 +142,8 @@ def tox(session: nox.Session) -> None:
     names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
-    work = Path(nox.options.envdir).parent / (
-        ".tox" if bootstrap.cache_home().is_relative_to(ROOT) else "tox"
-    )
-    session.run(
-        "tox", "run", f"--workdir={work}", *chosen, env={**bootstrap.tool_environment(), "PATH": path}
-    )
+    env = {**bootstrap.tool_environment(), "PATH": path}
+    session.run("tox", "run", f"--workdir={WORK / '.tox'}", *chosen, env=env)
 
 
 @nox.session
