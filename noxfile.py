@@ -76,6 +76,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """Which lines and branches `tests` reaches."""
+    sync(session, "tests", "coverage")
+    pytest = ["pytest", "-m", "not slow", "--timeout=600", "--cov", "--cov-report=term"]
+    session.run(*pytest, *session.posargs, env=own_folders(session))
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """A persona remembers across a restart; `-- --api-url http://localhost:11434/v1` lets a model answer."""
     sync(session, "demo")
@@ -120,8 +128,8 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def alone(session: nox.Session) -> None:
-    """What the README promises of `pip install`: one plugin, core, and what OPM needs."""
-    names = ("ovos-memory-core", "ovos-memory-plugin-lexical")
+    """What the README promises of `pip install`: one plugin, core, and what OPM needs; or `-- PLUGIN`."""
+    names = ("ovos-memory-core", *(session.posargs or ["ovos-memory-plugin-lexical"]))
     fresh = Path(session.create_tmp()) / "alone"
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
