@@ -2,7 +2,7 @@
 
     python demo_composite.py ["a question"]
 
-`lexical` searches by words, `spelling` (spelling_memory.py) by likeness of letters, `recency` keeps the turns.
+`lexical` searches by words, `spelling` (spelling_memory.py) by likeness of letters; `recency` keeps turns.
 The right exchange is first in neither list, and first in the fused one.
 """
 
