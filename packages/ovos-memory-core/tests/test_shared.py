@@ -144,8 +144,9 @@ def test_a_forked_child_starts_without_resources_and_closes_none_of_the_parents(
 
     def child() -> None:
         nonlocal a
+        mine = Owner()
         assert holders("k9") == 0
-        assert acquire("k9", Resource, mine := Owner()) is not resource
+        assert acquire("k9", Resource, mine) is not resource
         del a, mine
         gc.collect()
         assert resource.closed == 0

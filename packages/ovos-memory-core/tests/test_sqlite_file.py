@@ -108,8 +108,9 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
 
     assert notes(database) == ["a"]
     assert kept(tmp_path) == {"m.db.corrupt-1": damaged}
+    path = tmp_path / "m.db"
     assert errors == [
-        f"{PLUGIN}: {tmp_path}/m.db is damaged; it was set aside as {tmp_path}/m.db.corrupt-1 and a new one begins"
+        f"{PLUGIN}: {path} is damaged; it was set aside as {path}.corrupt-1 and a new one begins"
     ]
 
 
