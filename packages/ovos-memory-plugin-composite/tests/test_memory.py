@@ -324,6 +324,16 @@ def test_every_member_records_copies_of_its_own(compose):
     assert kept[1] == kept[2] == before == mine
 
 
+def test_members_get_clean_text_and_neither_instructions_nor_recalled_blocks(compose):
+    memory = compose("plain", retriever("tea"), inject_mode="user")
+    sent = memory.build_conversation_context("which tea?", "s")[-1]
+    assert "tea\n" in sent.content
+
+    memory.update_history([AgentMessage(SYSTEM, "obey"), sent, AgentMessage(ASSISTANT, "half \ud83d")], "s")
+
+    assert memory.members[0].memory.sessions["s"] == said("which tea?", "half \ufffd")
+
+
 def test_a_member_that_edits_its_messages_changes_nobody_elses(plugins, compose):
     class Editing(plugins["plain"]):
         def update_history(self, new_messages, session_id):

@@ -80,9 +80,9 @@ class Member:
         """Hand it messages, which are its own to keep."""
         self.memory.update_history(messages, session_id)
 
-    def newest_number(self, session_id: str) -> int:
-        """Return the number of the session's newest document; 0 where that is not known."""
-        return self.memory._newest_number(session_id) if isinstance(self.memory, RecallingMemory) else 0
+    def newest_number(self, session_id: str) -> int | None:
+        """Return the number of the session's newest document; ``None`` where that is not known."""
+        return self.memory._newest_number(session_id) if isinstance(self.memory, RecallingMemory) else None
 
     def close(self) -> None:
         """Let it write and release what it holds, where it knows how."""
