@@ -80,8 +80,8 @@ class CompositeMemory(RecallingMemory):
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Write messages through to every member.
 
-        Each member gets deep copies of its own, without what a context injected.  It never raises for a member:
-        one that fails does not stop the others, and for one that hangs the messages wait until it is back.
+        Each member gets deep copies of its own, without what a context injected.  It never raises for a
+        member: one that fails does not stop the others, and for one that hangs the messages wait.
         """
         session = session_key(session_id)
         said: list[AgentMessage] = self.boundary.call(
