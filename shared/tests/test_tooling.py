@@ -384,7 +384,7 @@ def test_an_old_python_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_download_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     answers = iter([OSError("reset"), OSError("reset"), None])
-    monkeypatch.setattr(bootstrap.time, "sleep", waits.append)
+    monkeypatch.setattr("time.sleep", waits.append)
 
     def download() -> None:
         if error := next(answers):
@@ -396,7 +396,7 @@ def test_a_download_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_download_that_keeps_failing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     tries: list[int] = []
 
     def download() -> None:
@@ -413,7 +413,7 @@ def test_a_checkout_that_cannot_be_written_uses_the_temporary_folder(
 ) -> None:
     (tmp_path / "checkout").write_text("a file, so that nothing can be made below it", encoding="utf-8")
     monkeypatch.setattr(bootstrap, "checkout", lambda: tmp_path / "checkout")
-    monkeypatch.setattr(bootstrap.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
 
     assert bootstrap.cache_home().parent.parent == tmp_path / "temporary"
 
