@@ -298,12 +298,14 @@ def test_hits_of_other_sessions_are_dropped_under_session(plugins, compose, scop
     assert contents(compose("owned", scope=scope).search("x", session)) == expected
 
 
-def test_a_member_that_cannot_be_told_the_session_must_name_it_in_its_hits(plugins, compose):
+def test_a_member_that_cannot_be_told_the_session_must_name_it_in_its_hits(plugins, compose, logged):
     hits = [MemoryHit("whose?"), MemoryHit("mine", metadata={"session_id": "s1"})]
     plugins["deaf"] = type("Deaf", (plugins["plain"],), {"search": lambda self, query: hits})
 
-    assert contents(compose("deaf", scope="session").search("x", "s1")) == ["mine"]
     assert contents(compose("deaf").search("x", "s1")) == ["whose?", "mine"]
+    assert logged == []
+    assert contents(compose("deaf", scope="session").search("x", "s1")) == ["mine"]
+    assert len(logged) == 1 and "'deaf' takes no session_id" in logged[0]
 
 
 # ---------------------------------------------------------------------- writing through
