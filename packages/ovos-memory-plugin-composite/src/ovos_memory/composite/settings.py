@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
-from pydantic_core import CoreSchema
 
 from ovos_memory.core.fusion import FusionMode
 from ovos_memory.core.settings import Count, NonNegative, PositiveCount, RecallSettings, Settings
@@ -26,9 +25,7 @@ class _NameOrObject:
     """Tells the JSON Schema that a member may be given by its name alone."""
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [handler(schema), {"type": "string"}]}
 
 
