@@ -15,8 +15,8 @@ class Recording(Protocol):
     """Documents are recorded, corrected and forgotten; each call is durable when it returns.
 
     All methods of a ledger raise :class:`~ovos_memory.core.errors.StoreError` when it cannot be read or
-    written.  Session ids are opaque, document ids are ``"<session_id>_<n>"``; no ``n`` of a session is ever used
-    twice.
+    written.  Session ids are opaque, document ids are ``"<session_id>_<n>"``; no ``n`` of a
+    session is ever used twice.
     """
 
     def append(
