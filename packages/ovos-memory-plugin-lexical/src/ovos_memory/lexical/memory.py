@@ -13,6 +13,7 @@ from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.core.management_types import Progress
     from ovos_memory.lexical.handle import StoreHandle
     from ovos_memory.lexical.settings import LexicalSettings
     from ovos_memory.lexical.store import Found, Question
@@ -64,6 +65,9 @@ class LexicalMemory(BaseRetrievalMemory):
         stored = sum(document.row >= 0 for document in documents)
         if stored:
             self._handle.store().recorded(stored)
+
+    def _rebuild(self, progress: Progress | None) -> int:
+        return self._handle.store().reindex(progress)
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.lexical.store import Question
