@@ -20,7 +20,7 @@ from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
 SMALL_SESSION = 2_000
 """Documents of a session that are scored one by one; above it the posting lists are faster."""
-MAX_CLOSELY = 64
+MAX_CLOSELY = 32
 """Candidates that are scored together with the exchanges around them."""
 MAX_WAITING = 256
 """Documents without an index entry that a search looks at, the newest, on either side of what is indexed."""
