@@ -60,7 +60,10 @@ class Candidates:
         near = found.get
         best = heapq.nlargest(
             wanted,
-            [(weight + _BESIDE * (near(row - 1, 0.0) + near(row + 1, 0.0)), row) for row, weight in found.items()],
+            [
+                (weight + _BESIDE * (near(row - 1, 0.0) + near(row + 1, 0.0)), row)
+                for row, weight in found.items()
+            ],
         )
         return [row for _, row in best]
 

@@ -79,14 +79,20 @@ class Matcher:
     def __init__(self, concepts: Sequence[Concept]) -> None:
         self.concepts = concepts
         self._keys = [
-            [(option.number.to_bytes(4, "little"), option.weight) for option in concept.options if option.number]
+            [
+                (option.number.to_bytes(4, "little"), option.weight)
+                for option in concept.options
+                if option.number
+            ]
             for concept in concepts
         ]
         grams: dict[int, list[int]] = {}
         for position, concept in enumerate(concepts):
             if concept.is_gram:
                 grams.setdefault(concept.group, []).append(position)
-        self._runs = [(positions, _least(len(positions))) for positions in grams.values() if len(positions) > 2]
+        self._runs = [
+            (positions, _least(len(positions))) for positions in grams.values() if len(positions) > 2
+        ]
 
     def of_entry(self, entry: Entry) -> Profile:
         """Return the profile of an indexed document."""
@@ -103,7 +109,8 @@ class Matcher:
     def of_counts(self, counts: Mapping[str, int], words: int) -> Profile:
         """Return the profile of a document that is not indexed yet."""
         return Profile(
-            words, [sum([o.weight * counts.get(o.term, 0) for o in concept.options]) for concept in self.concepts]
+            words,
+            [sum([o.weight * counts.get(o.term, 0) for o in concept.options]) for concept in self.concepts],
         )
 
     def is_match(self, profile: Profile) -> bool:

@@ -7,13 +7,15 @@ indexed yet are analysed on the spot.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
-from ovos_memory.lexical.index import Draft, LexicalIndex
+from ovos_memory.lexical.drafts import Draft
+from ovos_memory.lexical.index import LexicalIndex
 from ovos_memory.lexical.index_tables import Entry
 from ovos_memory.lexical.planner import Vocabulary, plan
 from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
@@ -131,7 +133,9 @@ class Ranking:
         )
         return self._finish(scorer, self._matching(), _beside_each_other(found))
 
-    def of_candidates(self, index: LexicalIndex, connection: sqlite3.Connection, scope: _Scope) -> list[Ranked]:
+    def of_candidates(
+        self, index: LexicalIndex, connection: sqlite3.Connection, scope: _Scope
+    ) -> list[Ranked]:
         """Rank what the rare words lead to; only the best of it is seen together with its neighbours."""
         concepts, request = self._matcher.concepts, self._request
         candidates = Candidates(index, connection, concepts, scope.documents, request.session)
@@ -142,7 +146,9 @@ class Ranking:
             [concept.documents for concept in concepts], documents=scope.documents, words=scope.words
         )
         # Most neighbours that matter are candidates themselves, so a first look costs nothing more.
-        glance = self._finish(scorer, self._matching(), _beside_each_other(self._documents.values(), is_gapless=True))
+        glance = self._finish(
+            scorer, self._matching(), _beside_each_other(self._documents.values(), is_gapless=True)
+        )
         best = [found.row for found in glance[: max(MAX_CLOSELY, 4 * request.limit)]]
         beside = {**_beside_each_other(scope.waiting.values()), **index.neighbours(connection, best)}
         others = {row for row in best for row in beside.get(row, ()) if row not in self._profiles}
@@ -204,7 +210,7 @@ def _beside_each_other(documents: Iterable[Found], *, is_gapless: bool = False) 
     """
     ordered = sorted(documents, key=lambda document: (document.session, document.n))
     beside: dict[int, list[int]] = {document.row: [] for document in ordered}
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in itertools.pairwise(ordered):
         if before.session == after.session and (after.n == before.n + 1 or not is_gapless):
             beside[before.row].append(after.row)
             beside[after.row].append(before.row)
