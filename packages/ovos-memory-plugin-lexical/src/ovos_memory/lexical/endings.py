@@ -93,7 +93,16 @@ _TABLE = {
                    " ि ू ु", least=2),
 }  # fmt: skip
 
-_GRADATION = (("nt", "nn"), ("lt", "ll"), ("rt", "rr"), ("mp", "mm"), ("nk", "ng"), ("kk", "k"), ("pp", "p"), ("tt", "t"))
+_GRADATION = (
+    ("nt", "nn"),
+    ("lt", "ll"),
+    ("rt", "rr"),
+    ("mp", "mm"),
+    ("nk", "ng"),
+    ("kk", "k"),
+    ("pp", "p"),
+    ("tt", "t"),
+)
 
 
 def _finnish(stem: str) -> str:

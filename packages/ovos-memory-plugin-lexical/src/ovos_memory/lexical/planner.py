@@ -51,7 +51,9 @@ class Vocabulary:
         found: set[str] = set()
         if self.connection is not None:
             behind = prefix[:-1] + chr(min(ord(prefix[-1]) + 1, 0x10FFFF))
-            found.update(term for term, _, _ in self.tables.terms_between(self.connection, prefix, behind, _SCANNED))
+            found.update(
+                term for term, _, _ in self.tables.terms_between(self.connection, prefix, behind, _SCANNED)
+            )
         found.update(term for held in self.waiting for term in held if term.startswith(prefix))
         return found
 
@@ -77,7 +79,9 @@ def plan(analyzer: Analyzer, query: str, vocabulary: Vocabulary, documents: int)
         if options:
             share = sum(count for _, count in options)
             concepts.append(
-                Concept(tuple(option for option, _ in options), min(share, documents), word.is_gram, word.group)
+                Concept(
+                    tuple(option for option, _ in options), min(share, documents), word.is_gram, word.group
+                )
             )
         else:
             missing += 1
@@ -116,7 +120,10 @@ def _alike(term: str, vocabulary: Vocabulary) -> Iterable[tuple[float, str]]:
         if not other.isalpha():
             continue
         longest = max(len(term), len(other))
-        common = next((i for i, (a, b) in enumerate(zip(term, other, strict=False)) if a != b), min(len(term), len(other)))
+        common = next(
+            (i for i, (a, b) in enumerate(zip(term, other, strict=False)) if a != b),
+            min(len(term), len(other)),
+        )
         if common >= least and common / longest >= _ALIKE_SHARE:
             yield 1 - common / longest, other
 
