@@ -2,7 +2,7 @@
 
 One protocol for every backend.  A memory inherits :class:`ManagedMemory` and names the keeper of its records;
 the keepers are :mod:`ovos_memory.core.management_ledger` (documents) and
-:mod:`ovos_memory.core.management_turns` (messages).  Other than the methods of a conversation these raise what
+:mod:`ovos_memory.core.management_turns` (messages).  Unlike the methods of a conversation these raise what
 goes wrong: whoever asks for something to be forgotten must hear that it was not.
 """
 
@@ -41,7 +41,12 @@ class Management(Protocol):
         """Yield records, oldest first within a session."""
 
     def edit(
-        self, record_id: str, *, question: str | None = None, answer: str | None = None, text: str | None = None
+        self,
+        record_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        text: str | None = None,
     ) -> Record:
         """Correct what a record says."""
 
@@ -174,7 +179,12 @@ class ManagedMemory:
 
     # ------------------------------------------------------------------ changing
     def edit(
-        self, record_id: str, *, question: str | None = None, answer: str | None = None, text: str | None = None
+        self,
+        record_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        text: str | None = None,
     ) -> Record:
         """Correct what a record says; what it said before leaves the files too.
 
@@ -208,8 +218,8 @@ class ManagedMemory:
     ) -> Forgotten:
         """Forget records for good: in the store, in every index, in work under way and in all files.
 
-        The conditions are joined by *and*.  The files are cleaned even when no record is found, so a call that
-        left something over can be repeated.
+        The conditions are joined by *and*.  The files are cleaned even when no record is found, so a call
+        that left something over can be repeated.
 
         Args:
             session_id: Of this session.

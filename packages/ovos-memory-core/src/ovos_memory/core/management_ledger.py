@@ -1,4 +1,4 @@
-"""Managing what is in a ledger: documents on disk, those still held in memory, questions without an answer."""
+"""Managing what is in a ledger: documents on disk, those held in memory, questions without an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
 
 from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked
 from ovos_memory.core.exchanges import make_exchange, message_as_dict
@@ -102,7 +101,13 @@ class LedgerKeeper:
             details["metadata"] = dict(document.metadata)
         kind = "exchange" if document.text is None else "text"
         return Record(
-            document.id, kind, document.session_id, document.created_at, document.content, self._plugin, details
+            document.id,
+            kind,
+            document.session_id,
+            document.created_at,
+            document.content,
+            self._plugin,
+            details,
         )
 
     def _open_records(self, session_id: str | None) -> list[Record]:
@@ -216,9 +221,7 @@ class LedgerKeeper:
 
 def _trace(document: Document) -> Trace:
     if document.text is not None:
-        return Trace(
-            document.session_id, document.text, source=document.id, created_at=document.created_at
-        )
+        return Trace(document.session_id, document.text, source=document.id, created_at=document.created_at)
     return Trace(
         document.session_id,
         document.content,

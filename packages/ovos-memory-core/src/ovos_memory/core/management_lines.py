@@ -26,7 +26,7 @@ Line = Mapping[str, Any]
 
 
 def documents_of_lines(lines: Iterable[Line], tally: Tally) -> Iterator[Document]:
-    """Yield the documents of an export, messages paired to exchanges at the end; others are refused in ``tally``.
+    """Yield the documents of an export, messages paired at the end; other kinds are refused in ``tally``.
 
     Raises:
         ValueError: A line is no record.
@@ -44,7 +44,7 @@ def documents_of_lines(lines: Iterable[Line], tally: Tally) -> Iterator[Document
     for session_id, turns in loose.items():
         times = iter(turns)
         for group in group_exchanges(turn.message for turn in turns):
-            said_at = [next(times).said_at for _ in group][0]
+            said_at = min(next(times).said_at for _ in group)
             exchange = make_exchange(group)
             yield Document(session_id, -1, exchange.question, exchange.answer, exchange.messages, said_at)
 

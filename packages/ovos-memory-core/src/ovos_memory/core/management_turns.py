@@ -1,4 +1,4 @@
-"""Managing the memories of a window: every message is a record, with a number that outlives its neighbours."""
+"""Managing the memories of a window: every message is a record, its number outlives its neighbours."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class TurnKeeper:
 
     def _record(self, session_id: str, turn: Turn) -> Record:
         message = message_as_dict(turn.message)
-        details = {"message": message, "messages": [message]} if turn.message.tool_calls else {"message": message}
+        details = (
+            {"message": message, "messages": [message]} if turn.message.tool_calls else {"message": message}
+        )
         return Record(
             turn_id(session_id, turn),
             "message",
@@ -132,7 +134,7 @@ class TurnKeeper:
     def _parted(
         self, session_id: str, turns: Sequence[Turn], is_meant: IsMeant
     ) -> tuple[list[Turn], list[Trace]]:
-        """Return the turns that stay, and traces of those that do not, with the exchange they were part of."""
+        """Return the turns that stay, and traces of those that go, with the exchange they were part of."""
         kept: list[Turn] = []
         went: list[Trace] = []
         left = list(turns)
@@ -149,7 +151,7 @@ class TurnKeeper:
         return kept, went
 
     def related(self, traces: Sequence[Trace]) -> IsMeant:
-        """Return which messages are part of the same exchange, or say the same as a text that was no exchange."""
+        """Return which messages are part of the same exchange, or repeat a text that was none."""
         meant: set[str] = set()
         for name in dict.fromkeys(trace.session_id for trace in traces):
             mine = [trace for trace in traces if trace.session_id == name]
@@ -161,136 +163,6 @@ class TurnKeeper:
                 for turn in members:
                     if is_same or identity(turn.message.content) in texts:
                         meant.add(turn_id(name, turn))
-        return lambda record: record.id in meant
-
-    def scrub(self) -> Scrubbed:
-        """Leave no trace of what is gone in any file."""
-
-    def stats(self) -> dict[str, Any]:
-        """Return facts about the store."""
-
-
-class TurnKeeper:
-    """Keeps the records of a memory of turns.
-
-    Args:
-        store: Where the turns are.
-        plugin: Name for ``Record.origin`` and counts.
-    """
-
-    def __init__(self, store: TurnStore, *, plugin: str) -> None:
-        self._store = store
-        self._plugin = plugin
-
-    # ------------------------------------------------------------------ looking
-    def sessions(self) -> list[SessionSummary]:
-        """Return every session that has records."""
-        found = []
-        for session_id in self._store.sessions():
-            turns = self._store.load(session_id)
-            if turns:
-                times = [turn.said_at for turn in turns]
-                found.append(SessionSummary(session_id, len(turns), min(times), max(times)))
-        return found
-
-    def records(self, session_id: str | None = None) -> Iterator[Record]:
-        """Yield all records, of one session or of all."""
-        for name in self._store.sessions() if session_id is None else [session_id]:
-            for turn in self._store.load(name):
-                yield self._record(name, turn)
-
-    def _record(self, session_id: str, turn: Turn) -> Record:
-        message = message_as_dict(turn.message)
-        details = {"message": message, "messages": [message]} if turn.message.tool_calls else {"message": message}
-        return Record(
-            turn_id(session_id, turn),
-            "message",
-            session_id,
-            turn.said_at,
-            turn.message.content,
-            self._plugin,
-            details,
-        )
-
-    # ------------------------------------------------------------------ changing
-    def edit(self, record_id: str, texts: Mapping[str, str]) -> Record:
-        """Replace the text of a message."""
-        if set(texts) != {"text"}:
-            raise ValueError("a message has a text, and neither question nor answer")
-        session_id, _ = parse_document_id(record_id) or ("", -1)
-        edited: list[Turn] = []
-
-        def change(turns: list[Turn]) -> list[Turn]:
-            edited.clear()
-            for place, turn in enumerate(turns):
-                if turn_id(session_id, turn) == record_id:
-                    message = copy_message(turn.message)
-                    message.content = texts["text"]
-                    turns[place] = replace(turn, message=message)
-                    edited.append(turns[place])
-            return turns
-
-        if all(turn_id(session_id, turn) != record_id for turn in self._store.load(session_id)):
-            raise gone(record_id)
-        self._store.change(session_id, change)
-        if not edited:
-            raise gone(record_id)
-        return self._record(session_id, edited[0])
-
-    def remove(self, is_meant: IsMeant, session_id: str | None = None) -> list[Trace]:
-        """Remove messages, wherever they are."""
-        traces: list[Trace] = []
-        for name in self._store.sessions() if session_id is None else [session_id]:
-            removed: list[Trace] = []
-
-            def change(turns: list[Turn], name: str = name, removed: list[Trace] = removed) -> list[Turn]:
-                kept, went = self._parted(name, turns, is_meant)
-                removed[:] = went  # the last call counts: a change may be made again
-                return kept
-
-            if any(is_meant(self._record(name, turn)) for turn in self._store.load(name)):
-                self._store.change(name, change)
-                traces += removed
-        return traces
-
-    def _parted(
-        self, session_id: str, turns: Sequence[Turn], is_meant: IsMeant
-    ) -> tuple[list[Turn], list[Trace]]:
-        """Return the turns that stay, and traces of those that do not, with the exchange they were part of."""
-        kept: list[Turn] = []
-        went: list[Trace] = []
-        left = list(turns)
-        for group in group_exchanges(turn.message for turn in turns):
-            exchange = make_exchange(group)
-            for turn in left[: len(group)]:
-                if is_meant(self._record(session_id, turn)):
-                    text = turn.message.content
-                    said = (exchange.question, exchange.answer)
-                    went.append(Trace(session_id, text, *said, None, turn.said_at))
-                else:
-                    kept.append(turn)
-            del left[: len(group)]
-        return kept, went
-
-    def related(self, traces: Sequence[Trace]) -> IsMeant:
-        """Return which messages are part of the same exchange, or say the same as a text that was no exchange."""
-        meant: set[str] = set()
-        for name in dict.fromkeys(trace.session_id for trace in traces):
-            mine = [trace for trace in traces if trace.session_id == name]
-            exchanges = {
-                (identity(t.question), identity(t.answer))
-                for t in mine
-                if t.question is not None and t.answer is not None
-            }
-            texts = {identity(t.text) for t in mine if t.question is None}
-            turns = self._store.load(name)
-            for group in group_exchanges(turn.message for turn in turns):
-                exchange = make_exchange(group)
-                is_same = (identity(exchange.question), identity(exchange.answer)) in exchanges
-                for turn in turns[: len(group)]:
-                    if is_same or identity(turn.message.content) in texts:
-                        meant.add(turn_id(name, turn))
-                del turns[: len(group)]
         return lambda record: record.id in meant
 
     def scrub(self) -> Scrubbed:

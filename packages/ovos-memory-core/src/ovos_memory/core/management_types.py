@@ -59,7 +59,7 @@ class Selection:
         Raises:
             ValueError: There is no condition at all, or the phrase is too short.
         """
-        if session_id is record_id is query is before is None:
+        if all(condition is None for condition in (session_id, record_id, query, before)):
             raise ValueError(
                 "forget needs at least one condition (session_id, record_id, query or before);"
                 " without one everything would go"
@@ -138,7 +138,7 @@ class Forgotten:
         counts: Records that are gone, by the plugin's or member's name.
         traces: What they said.
         files: Set-aside files and copies that were removed with them.
-        leftovers: What could not be cleaned, each as a sentence that says what to do; empty when all is clean.
+        leftovers: What could not be cleaned, each a sentence that says what to do; empty: all is clean.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)

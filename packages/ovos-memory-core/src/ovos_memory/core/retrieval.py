@@ -90,7 +90,9 @@ class RecallingMemory(AgentContextManager):
         session = session_key(session_id)
         spoken = clean(utterance).strip()
         chars = self.settings.max_history_chars
-        said = self.boundary.call("history", lambda: self._window(session, chars), list, session_id=session)
+        said: list[AgentMessage] = self.boundary.call(
+            "history", lambda: self._window(session, chars), list, session_id=session
+        )
         history = conversation(said, chars)
         retrieval = self.settings.retrieval
         query = search_text(
@@ -212,7 +214,7 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
         written in order once the store recovers.
         """
         session = session_key(session_id)
-        documents = self.boundary.call(
+        documents: list[Document] = self.boundary.call(
             "update_history", lambda: self.journal.record(new_messages, session), list, session_id=session
         )
         self._index_safely(documents)

@@ -26,7 +26,7 @@ class Turn:
 
 
 def numbered(turns: Iterable[Turn]) -> list[Turn]:
-    """Return turns that have a number each: the milliseconds of their time, or one more than the turn before."""
+    """Return turns with a number each: the milliseconds of their time, or one more than the turn before."""
     found: list[Turn] = []
     for turn in turns:
         least = found[-1].n + 1 if found else 0
@@ -42,7 +42,7 @@ def _own_number(turn: Turn) -> int:
 def with_said(turns: Sequence[Turn], said: Iterable[AgentMessage], *, now: float) -> list[Turn]:
     """Return turns with messages behind them, by the turn rules.
 
-    A message is never older than the one before it: where the clock went backwards, the time of that one holds.
+    A message is never older than the one before it: where the clock went back, the time of that one holds.
     """
     result = numbered(turns)
     said_at = max([now, *(turn.said_at for turn in result[-1:])])

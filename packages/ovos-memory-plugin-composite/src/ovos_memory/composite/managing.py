@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_memory.core.errors import DocumentGone, OvosMemoryError
@@ -79,7 +80,12 @@ class ManagedMembers:
 
     # ------------------------------------------------------------------ changing
     def edit(
-        self, record_id: str, *, question: str | None = None, answer: str | None = None, text: str | None = None
+        self,
+        record_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        text: str | None = None,
     ) -> Record:
         """Correct what a record says, in its member and wherever else the same exchange is kept.
 
@@ -142,8 +148,7 @@ class ManagedMembers:
         for name, memory in self._managed():
             others = tuple(t for other, part in parts.items() if other != name for t in part.traces)
             if others:
-                related = _tried(lambda _, m, t=others: m.forget_related(t), name, memory)
-                rounds.append((name, related))
+                rounds.append((name, _tried(partial(_forget_related, others), name, memory)))
         counts = {name: 0 for name, _ in self._managed()}
         for name, part in rounds:
             counts[name] += part.total
@@ -168,7 +173,7 @@ class ManagedMembers:
     def import_records(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
     ) -> Imported:
-        """Take in exported records: each member its own, and what names no member goes to all that keep its kind.
+        """Take in exported records: each member its own; what names none goes to all that keep its kind.
 
         Raises:
             ValueError: A line is no record.
@@ -201,14 +206,17 @@ class ManagedMembers:
         strangers = [member.name for member in self.members if not isinstance(member.memory, Management)]
         return [
             *(f"member '{name}' has no forget(): remove it there by its own means" for name in strangers),
-            *(f"member '{name}' did not load, so what it keeps stays ({why})" for name, why in self._missing.items()),
+            *(
+                f"member '{name}' did not load, so what it keeps stays ({why})"
+                for name, why in self._missing.items()
+            ),
         ]
 
     def _settle(self) -> list[str]:
-        """Let members that hang come back first: writes wait for them, which would come after the forgetting."""
+        """Let members that hang come back first: the writes that wait for them would come later."""
         deadline = time.monotonic() + _DRAIN_S
         return [
-            f"member '{member.name}' does not answer, and writes wait for it; repeat the call when it has come back"
+            f"member '{member.name}' does not answer; repeat the call when it has come back"
             for member in self.members
             if not member.gate.drain(max(0.0, deadline - time.monotonic()))
         ]
@@ -230,6 +238,10 @@ def _tried(step: Callable[[str, Management], Forgotten], name: str, memory: Mana
         return Forgotten({name: 0}, leftovers=(f"member '{name}': {error}",))
     except Exception as error:
         return Forgotten({name: 0}, leftovers=(f"member '{name}' failed ({type(error).__name__})",))
+
+
+def _forget_related(traces: Sequence[Trace], name: str, memory: Management) -> Forgotten:
+    return memory.forget_related(traces)
 
 
 def _edit_same(memory: Management, old: Record, texts: Mapping[str, str]) -> None:
