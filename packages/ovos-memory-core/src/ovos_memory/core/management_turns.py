@@ -60,18 +60,19 @@ class TurnKeeper:
 
     # ------------------------------------------------------------------ looking
     def sessions(self) -> list[SessionSummary]:
-        """Return every session that has records."""
+        """Return every session that has records, by first arrival."""
         found = []
         for session_id in self._store.sessions():
             turns = self._store.load(session_id)
             if turns:
                 times = [turn.said_at for turn in turns]
                 found.append(SessionSummary(session_id, len(turns), min(times), max(times)))
-        return found
+        return sorted(found, key=lambda summary: (summary.first_at, summary.session_id))
 
     def records(self, session_id: str | None = None) -> Iterator[Record]:
         """Yield all records, of one session or of all."""
-        for name in self._store.sessions() if session_id is None else [session_id]:
+        names = [summary.session_id for summary in self.sessions()] if session_id is None else [session_id]
+        for name in names:
             for turn in self._store.load(name):
                 yield self._record(name, turn)
 
