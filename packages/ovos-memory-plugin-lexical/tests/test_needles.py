@@ -18,8 +18,8 @@ from ovos_memory.lexical.folding import fold
 
 FILES = sorted((Path(__file__).parent / "needles").glob("*.txt"))
 LANGUAGES = [file.stem for file in FILES]
-WANTED = set(
-    [
+WANTED = frozenset(
+    (
         "en",
         "de",
         "es",
@@ -39,16 +39,8 @@ WANTED = set(
         "ru",
         "uk",
         "tr",
-        "hu",
-        "ar",
-        "fa",
-        "hi",
-        "zh",
-        "ja",
-        "ko",
-        "th",
-        "vi",
-    ]
+    )
+    + ("hu", "ar", "fa", "hi", "zh", "ja", "ko", "th", "vi")
 )
 ENOUGH = 0.95
 
