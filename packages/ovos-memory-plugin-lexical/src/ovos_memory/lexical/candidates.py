@@ -14,6 +14,8 @@ from ovos_memory.lexical.scoring import Concept, rarity
 
 MAX_POSTINGS = 6_000
 """Postings read for one query."""
+MAX_SESSION_POSTINGS = 2_000
+"""Postings read for one query in one session: each costs more, for two lists are walked together."""
 MAX_CANDIDATES = 300
 _BESIDE = 0.5
 """What the words of the documents recorded just before and after count for."""
@@ -50,7 +52,8 @@ class Candidates:
             limit: How many hits are wanted; for a long list there are more candidates.
             times: That the query names; documents of then are candidates whatever came later.
         """
-        found = self._postings(max(MAX_POSTINGS, 10 * limit))
+        most = MAX_POSTINGS if self.session is None else MAX_SESSION_POSTINGS
+        found = self._postings(max(most, 10 * limit))
         for time in times:
             rows = self.index.rows_between(self.connection, time.start, time.latest)
             if rows is not None:
