@@ -1,4 +1,4 @@
-"""The management contract of a memory with a journal; light to import, its keeper comes with the first call."""
+"""The management contract of a memory with a journal, light to import: its keeper comes with first use."""
 
 from __future__ import annotations
 

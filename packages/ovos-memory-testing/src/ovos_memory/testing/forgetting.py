@@ -268,6 +268,7 @@ class ForgettingSuite(MemorySuite):
 
 
 def every_record(memory: Any) -> list[Any]:
+    """Return all records of a memory."""
     return list(memory.records())
 
 
