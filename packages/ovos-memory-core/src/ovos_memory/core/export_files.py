@@ -3,7 +3,7 @@
 The first line names the format, each other line is a record (:mod:`ovos_memory.core.management_lines`)::
 
     {"format": "ovos-memory/export", "version": 1}
-    {"id": "s_0", "kind": "exchange", "session_id": "s", "created_at": 1767225600.0, "question": "…", "answer": "…"}
+    {"id": "s_0", "kind": "exchange", "session_id": "s", "created_at": 1767225600.0, "question": "…", …}
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TELL_EVERY = 500
 
 
 def dump_line(line: Mapping[str, Any]) -> bytes:
-    """Return a line of an export.  Half surrogates are escaped, so it is valid UTF-8 whatever a session is called."""
+    """Return a line of an export.  It is valid UTF-8: half surrogates are escaped."""
     return json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 

@@ -55,7 +55,7 @@ def sqlite_lines_1x(connection: sqlite3.Connection, *, written_at: float) -> lis
 
 
 def exchange_of(content: str) -> tuple[str, str] | None:
-    """Return question and answer of ``"Q: …\\nA: …"``; ``None`` for another text."""
+    r"""Return question and answer of ``"Q: …\nA: …"``; ``None`` for another text."""
     if not content.startswith("Q: "):
         return None
     question, separator, answer = content[3:].partition("\nA: ")

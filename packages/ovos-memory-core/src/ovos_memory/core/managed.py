@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ovos_memory.core.explaining import ExplainedMemory
 from ovos_memory.core.management import ManagedMemory
 from ovos_memory.core.management_types import Progress, Scrubbed
 from ovos_memory.core.types import Document
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ovos_memory.core.management import Keeper
 
 
-class LedgerManagedMemory(ManagedMemory):
+class LedgerManagedMemory(ManagedMemory, ExplainedMemory):
     """A base class of memories on a ledger; a backend with an index elsewhere fills the hooks."""
 
     journal: Journal

@@ -9,9 +9,9 @@ goes wrong: whoever asks for something to be forgotten must hear that it was not
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from ovos_memory.core.errors import DocumentGone
 from ovos_memory.core.management_types import (
     Forgotten,
     Imported,
@@ -20,6 +20,7 @@ from ovos_memory.core.management_types import (
     Scrubbed,
     Selection,
     Trace,
+    as_line,
 )
 from ovos_memory.core.types import Record, SessionSummary
 
@@ -117,6 +118,10 @@ class ManagedMemory:
     def _keeper(self) -> Keeper:
         """Return the keeper of this memory's records."""
         raise NotImplementedError
+
+    def files(self) -> list[Path]:
+        """Return the files that the memory keeps its records in, as configured; nothing is opened."""
+        return []
 
     # ------------------------------------------------------------------ looking
     def sessions(self) -> list[SessionSummary]:
@@ -278,21 +283,3 @@ class ManagedMemory:
             StoreError: The store cannot be written.
         """
         return self._keeper().take_in(lines, progress)
-
-
-def as_line(record: Record) -> dict[str, Any]:
-    """Return a record as a line of an export."""
-    line: dict[str, Any] = {
-        "id": record.id,
-        "kind": record.kind,
-        "session_id": record.session_id,
-        "created_at": record.created_at,
-    }
-    if "question" not in record.details and "message" not in record.details:
-        line["text"] = record.text
-    return {**line, **record.details}
-
-
-def gone(record_id: str) -> DocumentGone:
-    """Return the error for an id that names nothing."""
-    return DocumentGone(f"there is no record of the id {record_id!r}; `list` shows those there are")

@@ -11,7 +11,6 @@ from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked
 from ovos_memory.core.exchanges import make_exchange, message_as_dict
 from ovos_memory.core.files import bytes_of, remove_copies
 from ovos_memory.core.ledger_codec import dump_messages
-from ovos_memory.core.management import gone
 from ovos_memory.core.management_lines import documents_of_lines
 from ovos_memory.core.management_types import (
     SAME_MOMENT_S,
@@ -21,6 +20,7 @@ from ovos_memory.core.management_types import (
     Scrubbed,
     Tally,
     Trace,
+    gone,
 )
 from ovos_memory.core.types import Document, Record, SessionSummary
 

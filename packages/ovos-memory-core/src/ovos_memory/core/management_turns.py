@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from ovos_memory.core.exchanges import copy_message, group_exchanges, make_exchange, message_as_dict
 from ovos_memory.core.ledger_codec import dump_json
-from ovos_memory.core.management import gone
 from ovos_memory.core.management_lines import turns_of_lines
 from ovos_memory.core.management_types import (
     SAME_MOMENT_S,
@@ -19,6 +18,7 @@ from ovos_memory.core.management_types import (
     Scrubbed,
     Tally,
     Trace,
+    gone,
 )
 from ovos_memory.core.text import identity
 from ovos_memory.core.turns import Turn, numbered, turn_id

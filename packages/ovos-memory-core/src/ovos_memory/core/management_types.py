@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ovos_memory.core.errors import DocumentGone
 from ovos_memory.core.text import fold, identity
 from ovos_memory.core.types import Record
 
@@ -201,3 +202,21 @@ class Scrubbed:
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
         return Scrubbed(self.files + other.files, self.leftovers + other.leftovers)
+
+
+def as_line(record: Record) -> dict[str, Any]:
+    """Return a record as a line of an export."""
+    line: dict[str, Any] = {
+        "id": record.id,
+        "kind": record.kind,
+        "session_id": record.session_id,
+        "created_at": record.created_at,
+    }
+    if "question" not in record.details and "message" not in record.details:
+        line["text"] = record.text
+    return {**line, **record.details}
+
+
+def gone(record_id: str) -> DocumentGone:
+    """Return the error for an id that names nothing."""
+    return DocumentGone(f"there is no record of the id {record_id!r}; `list` shows those there are")

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_memory.core.errors import DocumentGone, OvosMemoryError
-from ovos_memory.core.management import Management, gone
-from ovos_memory.core.management_types import Forgotten, Imported, Progress, Selection, Trace
+from ovos_memory.core.management import Management
+from ovos_memory.core.management_types import Forgotten, Imported, Progress, Selection, Trace, gone
 from ovos_memory.core.types import Record, SessionSummary
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class ManagedMembers:
 
     members: list[Member]
     _missing: dict[str, str]
+
+    def files(self) -> list[Path]:
+        """Return the files of all members; nothing is opened."""
+        return [path for member in self.members for path in getattr(member.memory, "files", list)()]
 
     # ------------------------------------------------------------------ looking
     def sessions(self) -> list[SessionSummary]:

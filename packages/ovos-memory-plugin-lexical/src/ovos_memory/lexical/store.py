@@ -133,6 +133,18 @@ class LexicalStore:
         with self.database.write() as connection:
             return self.index.add_older(connection)
 
+    def waiting(self) -> int:
+        """Return how many documents are not in the index yet; searches read the newest of them as they are."""
+        with self.database.read() as connection:
+            state = self.index.tables.state(connection)
+            high, low = (0, 0) if state is None else (state.high, state.low)
+            where = "change > ? OR change <= ?"
+            return int(
+                connection.execute(
+                    f"SELECT count(*) FROM {self.ledger.documents_table} WHERE {where}", (high, low)
+                ).fetchone()[0]
+            )
+
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Build the index anew, or finish what an interrupted call began; return how many documents that took.
 

@@ -88,6 +88,11 @@ class RecencyMemory(ManagedMemory, PlainMemory):
         given = self.settings.db_path
         return None if given is None else expand_path(given, plugin=self.plugin_name, key="db_path")
 
+    def files(self) -> list[Path]:
+        """Return the file of the messages."""
+        path = self._path()
+        return [path] if isinstance(path, Path) else []
+
     def _keeper(self) -> Keeper:
         from ovos_memory.core.management_state import StateTurns
         from ovos_memory.core.management_turns import TurnKeeper
