@@ -22,6 +22,9 @@ from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
 SMALL_SESSION = 2_000
 """Documents of a session that are scored one by one; above it the posting lists are faster."""
+LARGE_SHARE = 0.25
+"""A session with at least that share of all documents is found by looking at all of them: FTS5 walks two long lists
+together far more slowly than one."""
 MAX_CLOSELY = 32
 """Candidates that are scored together with the exchanges around them."""
 MAX_WAITING = 256
@@ -138,9 +141,21 @@ class Ranking:
     ) -> list[Ranked]:
         """Rank what the rare words lead to; only the best of it is seen together with its neighbours."""
         concepts, request = self._matcher.concepts, self._request
-        candidates = Candidates(index, connection, concepts, scope.documents, request.session)
+        session, share = request.session, 1.0
+        if session is not None:
+            share = min(1.0, index.session_size(connection, session) / max(1, scope.documents))
+        is_large = session is not None and share >= LARGE_SHARE
+        candidates = Candidates(
+            index,
+            connection,
+            concepts,
+            scope.documents,
+            None if is_large else session,
+            share if is_large else 1.0,
+        )
         rows = candidates.rows(request.limit, request.times)
-        self._load(index.tables.by_rows(connection, rows).values())
+        found = index.tables.by_rows(connection, rows).values()
+        self._load(entry for entry in found if session is None or entry.session == session)
         self._load(scope.waiting.values())
         scorer = Scorer(
             [concept.documents for concept in concepts], documents=scope.documents, words=scope.words
