@@ -223,10 +223,20 @@ class LexicalIndex:
         return hidden
 
     def removed(self, connection: sqlite3.Connection, documents: Sequence[Document]) -> None:
-        """Forget documents within the transaction that deletes or changes them; see the ledger's ``AttachedIndex``."""
-        state = self.tables.state(connection)
-        if state is None:
-            return
+        """Forget documents within the transaction that deletes or changes them; see the ledger's ``AttachedIndex``.
+
+        An index that is too damaged for that is begun anew: what is to be forgotten must not stay for its sake.
+        """
+        try:
+            state = self.tables.state(connection)
+            if state is not None:
+                self._remove(connection, state, documents)
+        except sqlite3.DatabaseError:
+            self.begin_anew(connection)
+
+    def _remove(
+        self, connection: sqlite3.Connection, state: IndexState, documents: Sequence[Document]
+    ) -> None:
         gone_documents = gone_words = 0
         for document in documents:
             self.drafts.drop([(document.row, document.change)])

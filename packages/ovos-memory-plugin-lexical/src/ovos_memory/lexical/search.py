@@ -16,7 +16,7 @@ from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
 from ovos_memory.lexical.drafts import Draft
 from ovos_memory.lexical.index import LexicalIndex
-from ovos_memory.lexical.index_tables import Entry
+from ovos_memory.lexical.index_tables import Entry, IndexState
 from ovos_memory.lexical.planner import Vocabulary, plan
 from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
@@ -76,17 +76,22 @@ class _Scope:
     words: int
 
 
-def search(index: LexicalIndex, connection: sqlite3.Connection | None, request: Request) -> list[Ranked]:
+def search(
+    index: LexicalIndex,
+    request: Request,
+    connection: sqlite3.Connection | None = None,
+    state: IndexState | None = None,
+) -> list[Ranked]:
     """Return the documents that share a word with the query, best first; of equals the newest.
 
     Args:
         index: Where to search.
-        connection: A snapshot of the store; ``None`` while it cannot be read: then only what is held is searched.
         request: What is asked.
+        connection: A snapshot of the store; ``None`` while it cannot be read: then only what is held is searched.
+        state: Of the index in that snapshot; ``None``: there is none, and only the newest documents are searched.
     """
     if request.session == HELD_ONLY:
-        connection = None
-    state = None if connection is None else index.tables.state(connection)
+        connection = state = None
     waiting = [] if connection is None else index.waiting(connection, state, MAX_WAITING, request.session)
     drafts = {draft.row: draft for draft in _newest_of_equals([*waiting, *request.held])}
     vocabulary = Vocabulary(
