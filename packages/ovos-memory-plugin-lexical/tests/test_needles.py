@@ -18,8 +18,8 @@ from ovos_memory.lexical.folding import fold
 
 FILES = sorted((Path(__file__).parent / "needles").glob("*.txt"))
 LANGUAGES = [file.stem for file in FILES]
-WANTED = frozenset(
-    (
+WANTED = {
+    *(
         "en",
         "de",
         "es",
@@ -38,10 +38,9 @@ WANTED = frozenset(
         "cs",
         "ru",
         "uk",
-        "tr",
-    )
-    + ("hu", "ar", "fa", "hi", "zh", "ja", "ko", "th", "vi")
-)
+    ),
+    *("tr", "hu", "ar", "fa", "hi", "zh", "ja", "ko", "th", "vi"),
+}
 ENOUGH = 0.95
 
 

@@ -12,6 +12,8 @@ from ovos_memory.cli.options import json_option
 from ovos_memory.cli.output import Output
 from ovos_memory.cli.target import GROUP
 
+_FOR_DEVELOPERS = {"dev", "docs", "lint", "test", "tests"}
+
 
 @click.command()
 @click.option("--schema", "schema", metavar="NAME", help="Print the JSON Schema of a plugin's settings.")
@@ -74,7 +76,8 @@ def missing_extras(distribution: metadata.Distribution) -> list[str]:
             _, found, rest = marker.partition(f"extra == {quote}")
             if found:
                 extras.setdefault(rest.partition(quote)[0], []).append(name)
-    return sorted(extra for extra, names in extras.items() if not all(is_installed(name) for name in names))
+    wanted = {extra: names for extra, names in extras.items() if extra not in _FOR_DEVELOPERS}
+    return sorted(extra for extra, names in wanted.items() if not all(is_installed(name) for name in names))
 
 
 def is_installed(requirement: str) -> bool:

@@ -37,6 +37,7 @@ class Candidates:
         concepts: The query's words, the rarest first.
         documents: How many the store holds.
         session: Only documents of this session (its number).
+        share: Of the documents that the caller will keep; the fewer, the more are read.
     """
 
     index: LexicalIndex
@@ -44,6 +45,7 @@ class Candidates:
     concepts: Sequence[Concept]
     documents: int
     session: int | None = None
+    share: float = 1.0
 
     def rows(self, limit: int, times: Sequence[Span] = ()) -> list[int]:
         """Return the rows of the most promising documents.
@@ -53,13 +55,13 @@ class Candidates:
             times: That the query names; documents of then are candidates whatever came later.
         """
         most = MAX_POSTINGS if self.session is None else MAX_SESSION_POSTINGS
-        found = self._postings(max(most, 10 * limit))
+        found = self._postings(int(max(most, 10 * limit) / self.share))
         for time in times:
             rows = self.index.rows_between(self.connection, time.start, time.latest)
             if rows is not None:
                 for row, weight in self._postings(_MAX_DATED_POSTINGS, rows).items():
                     found[row] = max(found.get(row, 0.0), weight * MAX_BOOST)
-        wanted = max(MAX_CANDIDATES, 3 * limit)
+        wanted = int(max(MAX_CANDIDATES, 3 * limit) / self.share)
         near = found.get
         best = heapq.nlargest(
             wanted,

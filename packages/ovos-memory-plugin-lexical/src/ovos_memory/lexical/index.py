@@ -33,6 +33,7 @@ class LexicalIndex:
         self.analyzer = analyzer
         self.tables = IndexTables(prefix, analyzer.fingerprint)
         self._documents = f"{prefix}documents"
+        self._sessions = f"{prefix}sessions"
         self._clock = f"{prefix}clock"
         self._select = (
             f"SELECT d.row, s.id, d.n, d.question, d.answer, NULL, d.text, NULL, d.created_at, d.change, d.session"
@@ -96,9 +97,14 @@ class LexicalIndex:
             session: Only those of this session (its number).
         """
         high, low = (0, 0) if state is None else (state.high, state.low)
-        keys = self._newest_keys(connection, "change > ?", high, session, limit)
-        if low > 0:
-            keys += self._newest_keys(connection, "change <= ?", low, session, limit)
+        # The unary plus keeps SQLite from walking a whole session to find its few newest changes.
+        keys = self._newest_keys(
+            connection, "change > ? AND +session = ifnull(?, session)", "change", (high, session, limit)
+        )
+        if low > 0 and session is None:
+            keys += self._newest_keys(connection, "change <= ?", "change", (low, limit))
+        elif low > 0:
+            keys += self._newest_keys(connection, "session = ? AND change <= ?", "n", (session, low, limit))
         found = {key: draft for key in keys if (draft := self.drafts.get(*key)) is not None}
         missing = [change for row, change in keys if (row, change) not in found]
         for start in range(0, len(missing), SLICE):
@@ -109,15 +115,14 @@ class LexicalIndex:
         return sorted(found.values(), key=lambda draft: draft.row)
 
     def _newest_keys(
-        self, connection: sqlite3.Connection, condition: str, change: int, session: int | None, limit: int
+        self, connection: sqlite3.Connection, condition: str, order: str, values: Sequence[int | None]
     ) -> list[tuple[int, int]]:
-        order = "change" if session is None else "n"
-        only = "" if session is None else f" AND session = {session}"
         return connection.execute(
-            f"SELECT row, change FROM {self._documents} WHERE {condition}{only} ORDER BY {order} DESC LIMIT ?",
-            (change, limit),
+            f"SELECT row, change FROM {self._documents} WHERE {condition} ORDER BY {order} DESC LIMIT ?",
+            values,
         ).fetchall()
 
+    # ------------------------------------------------------------------ looking up
     def neighbours(self, connection: sqlite3.Connection, rows: Sequence[int]) -> dict[int, list[int]]:
         """Return for each document (by row) the rows of those just before and after it in its session."""
         beside = (
@@ -136,17 +141,19 @@ class LexicalIndex:
                 found[row] = [other for other in others if other is not None]
         return found
 
+    def session_size(self, connection: sqlite3.Connection, session: int) -> int:
+        """Return how many documents a session has."""
+        row = connection.execute(
+            f"SELECT documents FROM {self._sessions} WHERE key = ?", (session,)
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
     def of_session(self, connection: sqlite3.Connection, session: int, limit: int) -> list[Entry] | None:
         """Return all entries of a session in order; ``None`` when it has more than ``limit`` documents."""
+        if self.session_size(connection, session) > limit:
+            return None
         rows = f"SELECT row FROM {self._documents} WHERE session = ?"
-        count = connection.execute(f"SELECT count(*) FROM ({rows} LIMIT ?)", (session, limit + 1)).fetchone()[
-            0
-        ]
-        return (
-            self.tables.entries(connection, f"row IN ({rows}) ORDER BY n", (session,))
-            if count <= limit
-            else None
-        )
+        return self.tables.entries(connection, f"row IN ({rows}) ORDER BY n", (session,))
 
     def rows_between(
         self, connection: sqlite3.Connection, start: float, end: float
@@ -216,10 +223,20 @@ class LexicalIndex:
         return hidden
 
     def removed(self, connection: sqlite3.Connection, documents: Sequence[Document]) -> None:
-        """Forget documents within the transaction that deletes or changes them; see the ledger's ``AttachedIndex``."""
-        state = self.tables.state(connection)
-        if state is None:
-            return
+        """Forget documents within the transaction that deletes or changes them; see the ledger's ``AttachedIndex``.
+
+        An index that is too damaged for that is begun anew: what is to be forgotten must not stay for its sake.
+        """
+        try:
+            state = self.tables.state(connection)
+            if state is not None:
+                self._remove(connection, state, documents)
+        except sqlite3.DatabaseError:
+            self.begin_anew(connection)
+
+    def _remove(
+        self, connection: sqlite3.Connection, state: IndexState, documents: Sequence[Document]
+    ) -> None:
         gone_documents = gone_words = 0
         for document in documents:
             self.drafts.drop([(document.row, document.change)])

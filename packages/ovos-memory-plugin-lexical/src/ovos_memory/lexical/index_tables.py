@@ -28,6 +28,8 @@ CREATE VIRTUAL TABLE {p}postings USING fts5(
   terms, content='', columnsize=0, detail=none, tokenize="ascii")
 """
 _NAMES = ("postings", "entries", "terms", "state")
+_SHADOWS = ("postings_data", "postings_idx", "postings_config")
+"""FTS5's own tables for its contents; gone with it unless it was broken."""
 FORMAT = 1
 """Raised whenever the tables change; they are made anew then."""
 MAX_COUNT = 255
@@ -144,8 +146,7 @@ class IndexTables:
         Raises:
             StoreUnavailable: This SQLite has no FTS5.
         """
-        for name in _NAMES:
-            connection.execute(f"DROP TABLE IF EXISTS {self.p}{name}")
+        self._drop(connection)
         for statement in _TABLES.format(p=self.p).split(";\n"):
             try:
                 connection.execute(statement)
@@ -159,6 +160,16 @@ class IndexTables:
         state = IndexState(self.fingerprint, last_change, last_change, 0, 0, 1)
         connection.execute(f"INSERT INTO {self.p}state VALUES (1, ?, ?, ?, ?, ?, ?)", _values(state))
         return state
+
+    def _drop(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute(f"DROP TABLE IF EXISTS {self.p}postings")
+        except sqlite3.DatabaseError:  # FTS5 cannot open what is broken, not even to drop it
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("DELETE FROM sqlite_master WHERE name = ?", (f"{self.p}postings",))
+            connection.execute("PRAGMA writable_schema = RESET")
+        for name in _NAMES + _SHADOWS:
+            connection.execute(f"DROP TABLE IF EXISTS {self.p}{name}")
 
     def save(self, connection: sqlite3.Connection, state: IndexState) -> None:
         """Store the state."""

@@ -81,6 +81,11 @@ class LexicalMemory(BaseRetrievalMemory):
     def _rebuild(self, progress: Progress | None) -> int:
         return self._handle.store().reindex(progress)
 
+    def close(self) -> None:
+        """Write what is held in memory and let go of the file; the memory may be used again."""
+        self.boundary.call("close", self._handle.rest, lambda: None)
+        super().close()
+
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.lexical.store import Question
 

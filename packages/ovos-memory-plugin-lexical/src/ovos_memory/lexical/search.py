@@ -16,12 +16,15 @@ from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
 from ovos_memory.lexical.drafts import Draft
 from ovos_memory.lexical.index import LexicalIndex
-from ovos_memory.lexical.index_tables import Entry
+from ovos_memory.lexical.index_tables import Entry, IndexState
 from ovos_memory.lexical.planner import Vocabulary, plan
 from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
 SMALL_SESSION = 2_000
 """Documents of a session that are scored one by one; above it the posting lists are faster."""
+LARGE_SHARE = 0.25
+"""A session with at least that share of all documents is found by looking at all of them: FTS5 walks two long lists
+together far more slowly than one."""
 MAX_CLOSELY = 32
 """Candidates that are scored together with the exchanges around them."""
 MAX_WAITING = 256
@@ -73,17 +76,22 @@ class _Scope:
     words: int
 
 
-def search(index: LexicalIndex, connection: sqlite3.Connection | None, request: Request) -> list[Ranked]:
+def search(
+    index: LexicalIndex,
+    request: Request,
+    connection: sqlite3.Connection | None = None,
+    state: IndexState | None = None,
+) -> list[Ranked]:
     """Return the documents that share a word with the query, best first; of equals the newest.
 
     Args:
         index: Where to search.
-        connection: A snapshot of the store; ``None`` while it cannot be read: then only what is held is searched.
         request: What is asked.
+        connection: A snapshot of the store; ``None`` while it cannot be read: then only what is held is searched.
+        state: Of the index in that snapshot; ``None``: there is none, and only the newest documents are searched.
     """
     if request.session == HELD_ONLY:
-        connection = None
-    state = None if connection is None else index.tables.state(connection)
+        connection = state = None
     waiting = [] if connection is None else index.waiting(connection, state, MAX_WAITING, request.session)
     drafts = {draft.row: draft for draft in _newest_of_equals([*waiting, *request.held])}
     vocabulary = Vocabulary(
@@ -138,9 +146,21 @@ class Ranking:
     ) -> list[Ranked]:
         """Rank what the rare words lead to; only the best of it is seen together with its neighbours."""
         concepts, request = self._matcher.concepts, self._request
-        candidates = Candidates(index, connection, concepts, scope.documents, request.session)
+        session, share = request.session, 1.0
+        if session is not None:
+            share = min(1.0, index.session_size(connection, session) / max(1, scope.documents))
+        is_large = session is not None and share >= LARGE_SHARE
+        candidates = Candidates(
+            index,
+            connection,
+            concepts,
+            scope.documents,
+            None if is_large else session,
+            share if is_large else 1.0,
+        )
         rows = candidates.rows(request.limit, request.times)
-        self._load(index.tables.by_rows(connection, rows).values())
+        found = index.tables.by_rows(connection, rows).values()
+        self._load(entry for entry in found if session is None or entry.session == session)
         self._load(scope.waiting.values())
         scorer = Scorer(
             [concept.documents for concept in concepts], documents=scope.documents, words=scope.words
