@@ -27,7 +27,6 @@ from ovos_memory.core.text import clean, identity
 from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
-    from ovos_memory.core.journal import Journal
     from ovos_memory.core.ledger import SqliteLedger
     from ovos_memory.core.settings import RecallSettings
 
@@ -70,9 +69,7 @@ class RecallingMemory(AgentContextManager):
         return clean(self.settings.system_prompt).strip()
 
     @abc.abstractmethod
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return the hits for a query, best first.
 
         Args:
@@ -233,9 +230,7 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
         self._index_safely([document])
         return document.id
 
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return hits with distinct texts, best first.
 
         Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ovos_memory.lexical.folding import fold
@@ -20,6 +20,8 @@ from ovos_memory.lexical.tokens import Token, is_plain, tokens
 REVISION = 1
 """Raised whenever the same text would come out as other terms; indexes are rebuilt then."""
 _CACHED_RUNS = 60_000
+_TELLING = 2
+"""Function words of one language that it takes to believe that a query is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,8 @@ class Analyzer:
         return found
 
     def _terms_of_run(self, run: str) -> Iterator[str]:
-        for token in tokens(run):
-            if token.is_gram:
-                yield token.text
-            elif not self._is_function_word(token.text):
-                yield self._stem(token.text)
+        for token in _without_function_words(tokens(run), self._is_function_word):
+            yield token.text if token.is_gram else self._stem(token.text)
 
     def _is_function_word(self, word: str) -> bool:
         return word in function_words(self._languages.of(word))
@@ -102,9 +101,9 @@ class Analyzer:
         group = 0
         for piece in pieces:
             run = -1
-            for token in piece:
-                if not token.is_gram and (token.text in foreign or self._is_function_word(token.text)):
-                    continue
+            for token in _without_function_words(
+                piece, lambda word: word in foreign or self._is_function_word(word)
+            ):
                 group, run = group + (not token.is_gram or token.run != run), token.run
                 term = token.text if token.is_gram else self._stem(token.text)
                 words.setdefault(term, Word(term, token.is_gram, group))
@@ -112,7 +111,7 @@ class Analyzer:
 
     def _foreign_function_words(self, words: Iterable[str]) -> frozenset[str]:
         languages, evidence = spoken_languages(words)
-        return frozenset().union(*map(function_words, languages)) if evidence >= 2 else frozenset()
+        return frozenset().union(*map(function_words, languages)) if evidence >= _TELLING else frozenset()
 
     def is_exact(self, term: str) -> bool:
         """Tell whether the stemmer can be trusted to bring all forms of the term's word together."""
@@ -120,7 +119,19 @@ class Analyzer:
 
     def has_function_words(self, text: str) -> bool:
         """Tell whether a query is in a language whose function words are known."""
-        return spoken_languages({token.text for token in tokens(fold(text))})[1] > 0
+        return spoken_languages({token.text for token in tokens(fold(text))})[1] >= _TELLING
+
+
+def _without_function_words(found: Iterable[Token], is_function: Callable[[str], bool]) -> Iterator[Token]:
+    """Leave function words out, and compounds of nothing else (``est-ce``)."""
+    telling_run = -1
+    for token in found:
+        if token.kind == "whole":
+            if token.run == telling_run:
+                yield token
+        elif token.is_gram or not is_function(token.text):
+            telling_run = token.run
+            yield token
 
 
 _RUN = re.compile(r"[^\s,;!?()\[\]{}<>\"“”„«»…。、！？，]+")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 MAX_BOOST = 1.5
 """Factor for an exchange of just the named time."""
 _TOLD_LATER = timedelta(days=7)
-"""What happened is often told some days later; within this time the boost fades out to half."""
+"""What happened is often told some days later; within this time the boost fades to half of it."""
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -60,7 +60,7 @@ class Span:
             return MAX_BOOST
         late = (moment - self.end) / _TOLD_LATER.total_seconds()
         if self.fades and 0 <= late < 1:
-            return 1 + (MAX_BOOST - 1) * (1 - late / 2)
+            return 1 + (MAX_BOOST - 1) * (0.9 - 0.4 * late)
         return 1.0
 
 

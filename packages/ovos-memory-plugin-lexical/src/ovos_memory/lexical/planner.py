@@ -17,7 +17,7 @@ has cut them already."""
 _ALIKE_SHARE = 0.6
 _MAX_ALIKE = 8
 _SCANNED = 256
-_COMMON_SHARE = 0.3
+_COMMON_SHARE = 0.5
 _COMMON_FROM = 20
 """In a store of at least so many documents a word in more than that share of them binds sentences together."""
 
