@@ -15,18 +15,15 @@ import pytest
 from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
+from ovos_memory.testing.commands import Ended, run_command
+
 COMPOSITE = "ovos-memory-plugin-composite"
 LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
 
 
-@dataclass
-class Done:
+class Done(Ended):
     """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
     @property
     def json(self) -> Any:
@@ -47,10 +44,19 @@ class User:
         return {**clean, **folders, "HOME": str(self.home), "PYTHONPATH": paths, "COLUMNS": "200"}
 
     def run(self, *arguments: str, stdin: str = "", editor: str = "false") -> Done:
-        command = [sys.executable, "-m", "ovos_memory.cli.main", *arguments]
+        """Run the command in a process whose imports are paid for."""
         environment = {**self.environment, "EDITOR": editor, "VISUAL": editor}
+        preload = ["ovos_memory.testing.all_plugins", "ovos_memory.lexical.store"]
+        ended = run_command(
+            "ovos_memory.cli.main:main", arguments, environment=environment, stdin=stdin, preload=preload
+        )
+        return Done(ended.code, ended.out, ended.err)
+
+    def run_afresh(self, *arguments: str, stdin: str = "") -> Done:
+        """Run the command as a shell does."""
+        command = [sys.executable, "-m", "ovos_memory.cli.main", *arguments]
         ended = subprocess.run(
-            command, capture_output=True, text=True, input=stdin, env=environment, timeout=120
+            command, capture_output=True, text=True, input=stdin, env=self.environment, timeout=120
         )
         return Done(ended.returncode, ended.stdout, ended.stderr)
 

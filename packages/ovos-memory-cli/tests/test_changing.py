@@ -148,7 +148,7 @@ def test_import_of_something_else_is_an_error(rosie: Any, tmp_path: Path) -> Non
     ):
         (tmp_path / name).write_text(content)
         done = rosie.run("import", str(tmp_path / name))
-        assert done.code == 1 and done.err.startswith("Error:") and "Traceback" not in done.err
+        assert done.code == 1 and done.err.strip().startswith("Error:") and "Traceback" not in done.err
     assert len(rosie.run("list", "--json").json) == 9
 
 

@@ -41,7 +41,10 @@ def cli(verbose: bool) -> None:
 
     Exit codes: 0 done, 1 failed, 2 wrong call, 3 nothing found, 4 forgotten but traces are left.
     """
-    os.environ.setdefault("OVOS_DEFAULT_LOG_LEVEL", "DEBUG" if verbose else "ERROR")
+    level = "DEBUG" if verbose else os.environ.setdefault("OVOS_DEFAULT_LOG_LEVEL", "ERROR")
+    from ovos_utils.log import LOG
+
+    LOG.set_level(level)
 
 
 for command in _COMMANDS:
