@@ -91,7 +91,7 @@ def test_newer_files_and_stores_are_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "y.db")) as other:
         other.execute("CREATE TABLE t (a)")
         other.commit()
-    with pytest.raises(ValueError, match="none of version 1.x"):
+    with pytest.raises(ValueError, match="none of version 1"):
         list(read_export(tmp_path / "y.db"))
 
 
