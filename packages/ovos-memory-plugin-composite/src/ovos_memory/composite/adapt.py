@@ -1,0 +1,168 @@
+"""What members answer, checked and turned into our own types: nothing a stranger returns is trusted or changed."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
+from ovos_memory.core.errors import MemberError
+from ovos_memory.core.exchanges import normalise
+from ovos_memory.core.text import clean
+from ovos_memory.core.types import MemoryHit
+
+Searcher = Callable[[str, "str | None", int], object]
+"""Calls a member's search with query, session and how many hits at most."""
+
+_LEADING_ROLES = (MessageRole.SYSTEM, MessageRole.DEVELOPER)
+
+
+def bind_search(search: Callable[..., object]) -> tuple[Searcher, bool]:
+    """Return a member's ``search`` behind one signature, and whether it is told the session.
+
+    Raises:
+        MemberError: It cannot be called with a query (and ``session_id``, ``top_k`` where it takes them).
+    """
+    try:
+        signature = inspect.signature(search)
+    except (TypeError, ValueError):  # written in C: nothing to look at
+        return lambda query, session_id, top_k: search(query, session_id=session_id, top_k=top_k), True
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    by_name = {n for n, p in signature.parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    takes_session, takes_top_k = (takes_any or name in by_name for name in ("session_id", "top_k"))
+
+    def call(query: str, session_id: str | None, top_k: int) -> object:
+        keywords: dict[str, Any] = {}
+        if takes_session:
+            keywords["session_id"] = session_id
+        if takes_top_k:
+            keywords["top_k"] = top_k
+        return search(query, **keywords)
+
+    try:
+        signature.bind(
+            "query", **({"session_id": None} if takes_session else {}), **({"top_k": 1} if takes_top_k else {})
+        )
+    except TypeError as error:
+        raise MemberError(f"search{signature} cannot be called as search(query, session_id=…, top_k=…)") from error
+    return call, takes_session
+
+
+def read_hits(found: object, *, limit: int) -> list[MemoryHit]:
+    """Return what a search returned as hits, in its order; hits without words are left out.
+
+    Args:
+        found: A list (or other iterable) of objects with a text ``content`` and, as they like, ``source``,
+            ``score`` and ``metadata``.
+        limit: How many are read at most.
+
+    Raises:
+        MemberError: It is something else.
+    """
+    return [hit for hit in (_read_hit(item) for item in islice(_items(found, "search"), limit)) if hit.content.strip()]
+
+
+def _read_hit(item: object) -> MemoryHit:
+    content = getattr(item, "content", None)
+    if not isinstance(content, str):
+        raise MemberError(f"search returned a {type(item).__name__} among its hits, which has no text `content`")
+    source, metadata = getattr(item, "source", None), getattr(item, "metadata", None)
+    return MemoryHit(
+        content=clean(content),
+        source=None if source is None else str(source),
+        score=_number(getattr(item, "score", 0.0)),
+        metadata=copy.deepcopy(dict(metadata)) if isinstance(metadata, Mapping) else {},
+    )
+
+
+def _number(value: object) -> float:
+    """Return a finite score; one NaN would decide the order of a whole fused list."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def read_blocks(context: object) -> list[AgentMessage]:
+    """Return the leading system and developer messages of a member's context, as private copies.
+
+    Raises:
+        MemberError: It is not a list of messages.
+    """
+    blocks = []
+    for message in _items(context, "build_conversation_context"):
+        try:
+            role = MessageRole(getattr(message, "role", None))
+        except ValueError as error:
+            kind = type(message).__name__
+            raise MemberError(f"build_conversation_context returned a {kind} among its messages") from error
+        if role not in _LEADING_ROLES:
+            break
+        blocks.append(AgentMessage(role=role, content=clean(message.content).strip()))
+    return [block for block in blocks if block.content]
+
+
+def read_history(history: object) -> list[AgentMessage]:
+    """Return a member's history as private, cleaned copies.
+
+    Raises:
+        MemberError: It is not a list of messages.
+    """
+    messages = list(_items(history, "get_history"))
+    for message in messages:
+        if not hasattr(message, "role") or not hasattr(message, "content"):
+            raise MemberError(f"get_history returned a {type(message).__name__} among its messages")
+    return normalise(messages)
+
+
+def _items(found: object, method: str) -> Iterable[Any]:
+    if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
+        raise MemberError(f"{method} returned a {type(found).__name__} where a list is due")
+    return found
+
+
+def copy_for_member(messages: Iterable[AgentMessage]) -> list[AgentMessage]:
+    """Return deep copies for one member to keep or change, their content as clean text.
+
+    What is no message is left out; subclasses with pictures or sound stay what they are.
+    """
+    copies = []
+    for message in messages:
+        if hasattr(message, "role") and hasattr(message, "content"):
+            own = copy.deepcopy(message)
+            own.content = clean(own.content)
+            copies.append(own)
+    return copies
+
+
+def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -> list[AgentMessage]:
+    """Return the blocks without texts that stand there already: one prompt text appears once.
+
+    Args:
+        blocks: In order, each a private copy.
+        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an earlier
+            block, loses that beginning: members put their prompt in front of their own block.
+    """
+    seen = [text for prompt in prompts if (text := prompt.strip())]
+    kept = []
+    for block in blocks:
+        text = _without_beginning(block.content, seen)
+        if text:
+            seen.append(text)
+            kept.append(AgentMessage(role=block.role, content=text))
+    return kept
+
+
+def _without_beginning(text: str, seen: list[str]) -> str:
+    if text in seen:
+        return ""
+    for known in seen:
+        if text.startswith(known + "\n"):
+            return text[len(known) :].strip()
+    return text

@@ -1,0 +1,194 @@
+"""Members: found by entry-point name, built with their own block, called with a deadline."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ovos_plugin_manager.agents import load_memory_plugin
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+from ovos_utils.log import LOG
+
+from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
+from ovos_memory.core.retrieval import RecallingMemory
+from ovos_memory.core.types import MemoryHit
+from ovos_memory.composite.adapt import bind_search, copy_for_member, read_blocks, read_history, read_hits
+from ovos_memory.composite.gate import Gate
+
+if TYPE_CHECKING:
+    from ovos_memory.composite.settings import CompositeSettings, MemberSettings
+
+
+class Member:
+    """A loaded member and the way to call it; its methods raise, a :class:`~ovos_memory.composite.rounds.Round` catches.
+
+    Args:
+        name: Its unique name in logs, counts and hits.
+        memory: The memory object, ours or a stranger's.
+        settings: Its entry in the configuration.
+        plugin: The composite's entry-point name, for messages.
+        clock: Returns epoch seconds.
+
+    Raises:
+        MemberError: The object is no memory.
+    """
+
+    def __init__(
+        self, name: str, memory: Any, *, settings: MemberSettings, plugin: str, clock: Callable[[], float]
+    ) -> None:
+        self.name = name
+        self.module = settings.module
+        self.weight = settings.weight
+        self.memory = memory
+        self.boundary = Boundary(f"{plugin}: member '{name}'", clock=clock)
+        self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("update_history", error))
+        self.is_retriever = self._has("search")
+        self.is_writable = self._has("update_history")
+        self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
+        self.is_told_session = True
+        if self.is_retriever:
+            self._search, self.is_told_session = bind_search(memory.search)
+        elif not self._has("build_conversation_context"):
+            raise MemberError(f"{type(memory).__name__} has neither search nor build_conversation_context")
+
+    def _has(self, method: str) -> bool:
+        return callable(getattr(self.memory, method, None))
+
+    def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
+        """Return its hits, best first."""
+        return read_hits(self._search(query, session_id, top_k), limit=top_k)
+
+    def blocks(self, utterance: str, session_id: str) -> list[AgentMessage]:
+        """Return the leading blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""
+        if not self.is_retriever:
+            return read_blocks(self.memory.build_conversation_context(utterance, session_id))
+        prompt = getattr(self.memory, "system_prompt", "")
+        return read_blocks([AgentMessage(role=MessageRole.SYSTEM, content=prompt)]) if isinstance(prompt, str) else []
+
+    def history(self, session_id: str) -> list[AgentMessage]:
+        """Return its history of a session; ``[]`` when it keeps none."""
+        return read_history(self.memory.get_history(session_id)) if self._has("get_history") else []
+
+    def record(self, messages: Sequence[AgentMessage], session_id: str) -> None:
+        """Hand it messages, which are its own to keep."""
+        self.memory.update_history(messages, session_id)
+
+    def newest_number(self, session_id: str) -> int:
+        """Return the number of the session's newest document; 0 where that is not known."""
+        return self.memory._newest_number(session_id) if isinstance(self.memory, RecallingMemory) else 0
+
+    def close(self) -> None:
+        """Let it write and release what it holds, where it knows how."""
+        if self._has("close"):
+            self.memory.close()
+
+    def health(self) -> dict[str, Any]:
+        """Return its own account of itself, ``{}`` where it gives none."""
+        found = self.memory.health() if self._has("health") else {}
+        return dict(found) if isinstance(found, dict) else {}
+
+
+def load_members(
+    settings: CompositeSettings, *, plugin: str, refused: type, clock: Callable[[], float]
+) -> tuple[list[Member], dict[str, str]]:
+    """Build the members.
+
+    Args:
+        settings: The composite's settings.
+        plugin: The composite's entry-point name, for messages.
+        refused: A class that is no member, nor its subclasses: the composite itself.
+        clock: Returns epoch seconds.
+
+    Returns:
+        The members that loaded, in order, and the reason by name for each that did not (logged already).
+
+    Raises:
+        ConfigError: Two members have one name.
+    """
+    loaded, missing = [], {}
+    for entry, name in zip(settings.members, member_names(settings.members, plugin=plugin), strict=True):
+        try:
+            memory = _build(entry, settings, refused=refused)
+            loaded.append(Member(name, memory, settings=entry, plugin=plugin, clock=clock))
+        except Exception as error:
+            own = isinstance(error, OvosMemoryError)
+            missing[name] = f"{type(error).__name__}: {error}" if own else type(error).__name__
+            LOG.error("%s: member '%s' is left out, the others go on (%s)", plugin, name, missing[name])
+            LOG.debug("%s: why member '%s' did not load", plugin, name, exc_info=not own)
+    return loaded, missing
+
+
+def member_names(members: Sequence[MemberSettings], *, plugin: str) -> list[str]:
+    """Return a unique name for each member: the given one, or the module; the second of a kind is ``module#2``.
+
+    Raises:
+        ConfigError: Two members were given the same name.
+    """
+    given = Counter(entry.name for entry in members if entry.name is not None)
+    names: list[str] = []
+    for position, entry in enumerate(members):
+        if entry.name is None:
+            names.append(_free_name(entry.module, taken={*names, *given}))
+        elif entry.name in names:
+            raise ConfigError(
+                f"{plugin}: members[{position}].name must be a name that no other member has, got {entry.name!r}"
+            )
+        else:
+            names.append(entry.name)
+    return names
+
+
+def primary_names(settings: CompositeSettings, *, plugin: str) -> list[str]:
+    """Return the names of the members that `primary` may mean, a name before a module; ``[]`` when it is not set.
+
+    Raises:
+        ConfigError: It means none of the members.
+    """
+    if settings.primary is None or not settings.members:
+        return []
+    names = member_names(settings.members, plugin=plugin)
+    if settings.primary in names:
+        return [settings.primary]
+    found = [
+        name
+        for name, entry in zip(names, settings.members, strict=True)
+        if entry.module == settings.primary
+    ]
+    if not found:
+        raise ConfigError(f"{plugin}: primary must be one of {', '.join(names)}, got {settings.primary!r}")
+    return found
+
+
+def _free_name(module: str, *, taken: set[str]) -> str:
+    name, number = module, 2
+    while name in taken:
+        name, number = f"{module}#{number}", number + 1
+    return name
+
+
+def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type) -> Any:
+    found = load_memory_plugin(entry.module)
+    if found is None:
+        raise PluginMissing(
+            f"no memory plugin '{entry.module}' is installed; pip install {entry.module}, or correct `module`"
+        )
+    if isinstance(found, type) and issubclass(found, refused):
+        raise MemberError(f"'{entry.module}' is a composite, which cannot be a member; list its members instead")
+    return found(config=_own_block(entry, settings, found))
+
+
+def _own_block(entry: MemberSettings, settings: CompositeSettings, found: Any) -> dict[str, Any]:
+    """Return a private copy of the member's block, the composite's scope in it where the class takes one.
+
+    The stricter scope holds: a member set to ``global`` below a composite set to ``session`` would only be asked for
+    hits that are dropped again.
+    """
+    block = copy.deepcopy(entry.config)
+    is_set = "scope" in settings.model_fields_set
+    if is_set and getattr(found, "accepts_scope", False) is True:
+        if settings.scope == "session" or block.get("scope") is None:
+            block["scope"] = settings.scope
+    return block

@@ -1,0 +1,279 @@
+"""The ensemble: it stores nothing itself, every contribution comes from a member."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ovos_plugin_manager.templates.agents import AgentMessage
+from ovos_utils.log import LOG
+
+from ovos_memory.composite.adapt import copy_for_member, distinct_blocks
+from ovos_memory.composite.members import Member, load_members, primary_names
+from ovos_memory.composite.rounds import Round
+from ovos_memory.core.errors import ConfigError
+from ovos_memory.core.exchanges import is_answered, normalise, session_key, window
+from ovos_memory.core.fusion import RankedList, fuse
+from ovos_memory.core.retrieval import RecallingMemory
+from ovos_memory.core.text import clean
+from ovos_memory.core.types import MemoryHit
+
+if TYPE_CHECKING:
+    from ovos_memory.composite.settings import CompositeSettings
+
+_CLOSE_S = 5.0
+_building = threading.local()
+
+
+class CompositeMemory(RecallingMemory):
+    """Several memories as one: fused hits, folded blocks, one member's history; every member records every message.
+
+    A member that is missing, fails, answers with the wrong type or too late is left out for the turn; the others go
+    on.
+
+    Args:
+        config: The plugin's block of the persona file; copied.
+        clock: Returns epoch seconds.
+
+    Raises:
+        ConfigError: A setting of the composite is wrong; a wrong setting of a member only loses that member.
+    """
+
+    plugin_name: ClassVar[str] = "ovos-memory-plugin-composite"
+    settings: CompositeSettings
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        if getattr(_building, "is_active", False):
+            raise ConfigError(f"{self.plugin_name}: a composite cannot be a member of a composite")
+        super().__init__(config, clock=clock)
+        self.settings = self.settings.with_one_top_k()
+        self._turn = threading.local()
+        candidates = primary_names(self.settings, plugin=self.plugin_name)
+        _building.is_active = True
+        try:
+            self.members, self._missing = load_members(
+                self.settings, plugin=self.plugin_name, refused=CompositeMemory, clock=clock
+            )
+        finally:
+            _building.is_active = False
+        self._primary = self._choose_primary(candidates)
+        self._is_primary_proven = self.settings.primary is not None or self._primary is None
+
+    @classmethod
+    def settings_model(cls) -> type[CompositeSettings]:
+        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
+        from ovos_memory.composite.settings import CompositeSettings
+
+        return CompositeSettings
+
+    # ------------------------------------------------------------------ contract
+    def get_history(self, session_id: str | None = None) -> list[AgentMessage]:
+        """Return the primary member's history of a session, oldest first, as copies."""
+        session = session_key(session_id)
+        return self.boundary.call("history", lambda: self._window(session), list, session_id=session)
+
+    def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
+        """Write messages through to every member.
+
+        Each member gets deep copies of its own.  It never raises for a member: one that fails does not stop the
+        others, and for one that hangs the messages wait until it is back.
+        """
+        session = session_key(session_id)
+        messages = self.boundary.call("update_history", lambda: copy_for_member(new_messages or ()), list)
+        if not messages:
+            return
+        writable = [member for member in self.members if member.is_writable]
+        copies = {member.name: copy_for_member(messages) for member in writable}
+        done = Round(
+            writable,
+            "update_history",
+            lambda member: member.record(copies[member.name], session),
+            timeout_s=self.settings.member_timeout_s,
+            session_id=session,
+            is_write=True,
+        ).answers()
+        if not self._is_primary_proven and any(member is self._primary for member, _ in done):
+            self._prove_primary(messages, session)
+
+    def build_conversation_context(self, utterance: str, session_id: str | None = None) -> list[AgentMessage]:
+        """Return the messages for the chat engine: prompt, members' blocks, recall, history, the utterance last.
+
+        It never raises for a member.  List and messages are the caller's to change.
+        """
+        session, spoken = session_key(session_id), clean(utterance).strip()
+        self._turn.blocks = Round(
+            self.members,
+            "build_conversation_context",
+            lambda member: member.blocks(spoken, session),
+            timeout_s=self.settings.member_timeout_s,
+            session_id=session,
+        )  # under way while the history and the hits are fetched
+        try:
+            return super().build_conversation_context(utterance, session_id)
+        finally:
+            del self._turn.blocks
+
+    def search(
+        self, query: str, session_id: str | None = None, top_k: int | None = None
+    ) -> list[MemoryHit]:
+        """Return the members' hits, fused, best first.
+
+        Args:
+            query: Text to search for; a blank one finds nothing.
+            session_id: The caller's session.  Under ``scope: session`` only hits of it are returned (without one
+                nothing is found).
+            top_k: How many at most, without an upper limit; ``None``: ``max_num_results``.
+
+        Returns:
+            Hits whose metadata tell where they came from: ``fusion_score``, and ``retrievers`` with rank and score
+            per member.
+        """
+        text = clean(query).strip()
+        limit = self.settings.max_num_results if top_k is None else top_k
+        if not text or limit <= 0 or (self._is_scoped and session_id is None):
+            return []
+        return self.boundary.call(
+            "search", lambda: self._fused(text, session_id, limit), list, session_id=session_id
+        )
+
+    def close(self) -> None:
+        """Wait for overdue members and let all of them write what they hold, 5 s at most; it may be used again."""
+        deadline = time.monotonic() + _CLOSE_S
+        for member in self.members:
+            member.gate.drain(max(0.0, deadline - time.monotonic()))
+        Round(
+            self.members, "close", Member.close, timeout_s=max(0.1, deadline - time.monotonic())
+        ).answers()
+
+    def health(self) -> dict[str, Any]:
+        """Return what went wrong since the process began, of the composite and of each member by its name."""
+        told = {
+            member.name: account
+            for member, account in Round(
+                self.members, "health", Member.health, timeout_s=self.settings.member_timeout_s
+            ).answers()
+        }
+        members: dict[str, Any] = {
+            member.name: {
+                "module": member.module,
+                "state": "ready" if member.gate.is_open else "overdue",
+                "held_writes": member.gate.held,
+                "lost_writes": member.gate.lost,
+                "operations": member.boundary.counts(),
+                "health": told.get(member.name, {}),
+            }
+            for member in self.members
+        }
+        missing = {name: {"state": "missing", "reason": reason} for name, reason in self._missing.items()}
+        return {**super().health(), "members": {**members, **missing}}
+
+    # ------------------------------------------------------------------ what the base asks for
+    def _window(self, session_id: str) -> list[AgentMessage]:
+        if self._primary is None:
+            return []
+        answers = Round(
+            [self._primary],
+            "get_history",
+            lambda member: member.history(session_id),
+            timeout_s=self.settings.member_timeout_s,
+            session_id=session_id,
+        ).answers()
+        return window(answers[0][1], self.settings.max_history) if answers else []
+
+    def _member_blocks(self, session_id: str, utterance: str) -> Sequence[AgentMessage]:
+        answers = self._turn.blocks.answers()
+        return distinct_blocks(
+            (block for _, blocks in answers for block in blocks), prompts=[self.system_prompt]
+        )
+
+    def _newest_number(self, session_id: str) -> int:
+        answers = Round(
+            self.members,
+            "number",
+            lambda member: member.newest_number(session_id),
+            timeout_s=self.settings.member_timeout_s,
+            session_id=session_id,
+        ).answers()
+        return max((number for _, number in answers), default=0)
+
+    # ------------------------------------------------------------------ inside
+    @property
+    def _is_scoped(self) -> bool:
+        return self.settings.scope == "session"
+
+    def _fused(self, text: str, session_id: str | None, limit: int) -> list[MemoryHit]:
+        fetched = self._fetch_k(limit)
+        answers = Round(
+            [member for member in self.members if member.is_retriever],
+            "search",
+            lambda member: member.search(text, session_id, fetched),
+            timeout_s=self.settings.member_timeout_s,
+            session_id=session_id,
+        ).answers()
+        lists = [
+            RankedList(member.name, self._in_scope(member, hits, session_id), member.weight)
+            for member, hits in answers
+        ]
+        settings, least = self.settings, self.settings.retrieval.min_score
+        hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
+        return hits if least is None else [hit for hit in hits if hit.score >= least]
+
+    def _fetch_k(self, limit: int) -> int:
+        """Return how many hits to ask of each member: the configured number, more only when a caller wants more."""
+        configured = self.settings.member_fetch_k
+        if configured is None:
+            return 2 * limit
+        return configured if limit <= self.settings.max_num_results else max(configured, limit)
+
+    def _in_scope(self, member: Member, hits: list[MemoryHit], session_id: str | None) -> list[MemoryHit]:
+        """Return the hits that this session may see.
+
+        A member that was told the session is trusted with hits that name none (a knowledge base has no sessions); of
+        one that cannot be told, they may be anybody's.
+        """
+        if not self._is_scoped:
+            return hits
+        owners = [hit.metadata.get("session_id") for hit in hits]
+        return [
+            hit
+            for hit, owner in zip(hits, owners, strict=True)
+            if (member.is_told_session if owner is None else owner == session_id)
+        ]
+
+    def _choose_primary(self, candidates: Sequence[str]) -> Member | None:
+        """Return the member whose history is used, and say so when that is not what one would expect."""
+        for member in self.members:
+            if member.name in candidates:
+                return member
+        first = self.members[0] if self.members else None
+        if candidates:
+            LOG.warning(
+                "%s: primary '%s' did not load; the history comes from '%s'",
+                self.plugin_name,
+                self.settings.primary,
+                first.name if first else "nowhere",
+            )
+        if first is not None and not first.keeps_turns:
+            self._warn_of_no_turns(first)
+        return first
+
+    def _prove_primary(self, messages: Sequence[AgentMessage], session_id: str) -> None:
+        """Look once whether the default primary keeps turns at all; nothing else would tell that it does not."""
+        said = normalise(messages)
+        if self._primary is None or not is_answered(said):
+            return
+        self._is_primary_proven = True
+        if self._primary.keeps_turns and not self._window(session_id):
+            self._warn_of_no_turns(self._primary)
+
+    def _warn_of_no_turns(self, member: Member) -> None:
+        LOG.warning(
+            "%s: '%s' is the history source and keeps no turns, so contexts hold no history; "
+            "set `primary` to a member that keeps them",
+            self.plugin_name,
+            member.name,
+        )
