@@ -6,6 +6,7 @@ Run as a script it needs nothing but Python >= 3.10 and a package index: nox and
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -51,7 +52,14 @@ def sync(session: nox.Session, *groups: str, packages: bool = True) -> None:
 def own_folders(session: nox.Session) -> dict[str, str]:
     """Return variables that keep a session away from the user's own OVOS configuration and memories."""
     base = Path(session.create_tmp())
-    return {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+    return {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("CONFIG", "DATA", "STATE")}
+
+
+def build_wheels(session: nox.Session) -> Path:
+    """Return the folder with every package's sdist and wheel, built when a source has changed."""
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment()}
+    printed = session.run("python", str(TOOLS / "build_wheels.py"), silent=True, env=env)
+    return Path(str(printed).strip().splitlines()[-1])
 
 
 @nox.session
@@ -75,19 +83,82 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("codespell")
+    for check in ("check_packages", "check_imports", "check_private"):
+        session.run("python", str(TOOLS / f"{check}.py"))
 
 
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy --strict over every package's source, the tools and this file."""
     sync(session, "types")
-    session.run("mypy", *SOURCES, *session.posargs, env={"MYPYPATH": os.pathsep.join([*SOURCES, str(TOOLS)])})
+    paths = [*SOURCES, str(TOOLS)]
+    session.run("mypy", *paths, "noxfile.py", *session.posargs, env={"MYPYPATH": os.pathsep.join(paths)})
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Core's modules import downwards only, and packages import core alone."""
+    sync(session, "layers", packages=False)
+    cache = Path(session.create_tmp()) / "import-linter"
+    session.run("lint-imports", "--cache-dir", str(cache), env={"PYTHONPATH": os.pathsep.join(SOURCES)})
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Every package builds, from its sdist too; nothing on the namespace, no file owned twice."""
+    sync(session, "wheels", packages=False)
+    built = build_wheels(session)
+    session.run("python", str(TOOLS / "check_wheels.py"), str(built))
+    session.run("twine", "check", "--strict", *map(str, sorted(built.glob("ovos_memory*"))))
+
+
+@nox.session
+def alone(session: nox.Session) -> None:
+    """What the README promises of `pip install`: one plugin, core, and what OPM needs."""
+    names = ("ovos-memory-core", "ovos-memory-plugin-lexical")
+    fresh = Path(session.create_tmp()) / "alone"
+    session.run("python", "-m", "venv", "--clear", str(fresh))
+    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
+    install = [python, "-m", "pip", "install", "--quiet", *(f"./packages/{name}" for name in names)]
+    bootstrap.attempt(lambda: session.run(*install, external=True), what="pip install")
+    for command in (["check_alone.py", *names], *(["import_all.py", name] for name in names)):
+        session.run(
+            python, "-I", str(TOOLS / command[0]), *command[1:], external=True, env=own_folders(session)
+        )
+
+
+@nox.session
+def tox(session: nox.Session) -> None:
+    """Each package alone on this Python, as uv.lock says; `-- -e py312-core-lowest` runs what is named."""
+    sync(session, "tox", packages=False)
+    program = bootstrap.tool("uv")
+    version = "py{}{}".format(*sys.version_info[:2])
+    names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
+    chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
+    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", "")])
+    work = Path(nox.options.envdir).parent / (
+        ".tox" if bootstrap.cache_home().is_relative_to(ROOT) else "tox"
+    )
+    session.run(
+        "tox", "run", f"--workdir={work}", *chosen, env={**bootstrap.tool_environment(), "PATH": path}
+    )
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The tests that `tests` leaves out: they build, install or measure for long."""
+    sync(session, "tests")
+    built = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
+    session.run("pytest", "-m", "slow", "--timeout=900", *session.posargs, env=built)
+
+
+CI = ("lint", "types", "layers", "wheels", "alone", "demo", "slow", "tox")
 
 
 @nox.session(venv_backend="none")
 def ci(session: nox.Session) -> None:
-    """Everything after `tests`."""
-    for name in ("lint", "types"):
+    """Everything after `tests`; all of it runs, whatever fails first."""
+    for name in CI:
         session.notify(name)
 
 

@@ -80,6 +80,19 @@ def attempt(action: Callable[[], object], *, what: str) -> None:
     action()
 
 
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Keep a second process out while the first one installs, where the system can lock files."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
 def run_nox(arguments: Sequence[str]) -> int:
     """Run nox of the private environment on this checkout and return its exit status."""
     if sys.version_info < (3, 10):  # noqa: UP036 - whoever comes with an older one gets this sentence
@@ -99,7 +112,7 @@ def _environment() -> Path:
     complete = folder / "complete"
     if complete.exists():
         return folder
-    with _one_at_a_time(cache_home() / "tools.lock"):
+    with one_at_a_time(cache_home() / "tools.lock"):
         if not complete.exists():
             _say(f"one moment: installing {' and '.join(REQUIREMENTS)} into {folder}")
             _create(folder)
@@ -116,19 +129,6 @@ def _create(folder: Path) -> None:
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
     attempt(lambda: subprocess.run(install, check=True), what="the installation of nox and uv")
-
-
-@contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Keep a second process out while the first one installs, where the system can lock files."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _say(sentence: str) -> None:

@@ -33,8 +33,8 @@ def clean(value: object) -> str:
 
     Returns:
         ``""`` for ``None``; the parts' texts joined by newlines; a string that needs no change as it is.
-        Surrogate pairs become the character they stand for, halves U+FFFD; NUL is removed (SQLite's C functions
-        and many tokenizers end a text there).
+        Surrogate pairs become the character they stand for, halves U+FFFD; NUL is removed (SQLite's C
+        functions and many tokenizers end a text there).
     """
     if value is None:
         return ""

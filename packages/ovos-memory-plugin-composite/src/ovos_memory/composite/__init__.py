@@ -1,4 +1,4 @@
-"""Ensemble memory: several memory plugins behind one, their hits fused, their blocks folded, written through to all."""
+"""Ensemble memory: several memory plugins as one, hits fused, blocks folded, messages written through."""
 
 from ovos_memory.composite.memory import CompositeMemory
 

@@ -1,4 +1,4 @@
-"""What members answer, checked and turned into our own types: nothing a stranger returns is trusted or changed."""
+"""What members answer, checked and turned into our own types: a stranger is neither trusted nor changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def bind_search(search: Callable[..., object]) -> tuple[Searcher, bool]:
     except (TypeError, ValueError):  # written in C: nothing to look at
         return lambda query, session_id, top_k: search(query, session_id=session_id, top_k=top_k), True
     takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
-    by_name = {n for n, p in signature.parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    by_name = {
+        n for n, p in signature.parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    }
     takes_session, takes_top_k = (takes_any or name in by_name for name in ("session_id", "top_k"))
 
     def call(query: str, session_id: str | None, top_k: int) -> object:
@@ -46,10 +48,14 @@ def bind_search(search: Callable[..., object]) -> tuple[Searcher, bool]:
 
     try:
         signature.bind(
-            "query", **({"session_id": None} if takes_session else {}), **({"top_k": 1} if takes_top_k else {})
+            "query",
+            **({"session_id": None} if takes_session else {}),
+            **({"top_k": 1} if takes_top_k else {}),
         )
     except TypeError as error:
-        raise MemberError(f"search{signature} cannot be called as search(query, session_id=…, top_k=…)") from error
+        raise MemberError(
+            f"search{signature} cannot be called as search(query, session_id=…, top_k=…)"
+        ) from error
     return call, takes_session
 
 
@@ -64,13 +70,19 @@ def read_hits(found: object, *, limit: int) -> list[MemoryHit]:
     Raises:
         MemberError: It is something else.
     """
-    return [hit for hit in (_read_hit(item) for item in islice(_items(found, "search"), limit)) if hit.content.strip()]
+    return [
+        hit
+        for hit in (_read_hit(item) for item in islice(_items(found, "search"), limit))
+        if hit.content.strip()
+    ]
 
 
 def _read_hit(item: object) -> MemoryHit:
     content = getattr(item, "content", None)
     if not isinstance(content, str):
-        raise MemberError(f"search returned a {type(item).__name__} among its hits, which has no text `content`")
+        raise MemberError(
+            f"search returned a {type(item).__name__} among its hits, which has no text `content`"
+        )
     source, metadata = getattr(item, "source", None), getattr(item, "metadata", None)
     return MemoryHit(
         content=clean(content),
@@ -81,12 +93,11 @@ def _read_hit(item: object) -> MemoryHit:
 
 
 def _number(value: object) -> float:
-    """Return a finite score; one NaN would decide the order of a whole fused list."""
+    """Return a score as a float; what is none becomes NaN, which fusion ranks last."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return number if math.isfinite(number) else 0.0
+        return math.nan
 
 
 def read_blocks(context: object) -> list[AgentMessage]:
@@ -146,8 +157,8 @@ def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -
 
     Args:
         blocks: In order, each a private copy.
-        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an earlier
-            block, loses that beginning: members put their prompt in front of their own block.
+        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an
+            earlier block, loses that beginning: members put their prompt in front of their own block.
     """
     seen = [text for prompt in prompts if (text := prompt.strip())]
     kept = []
@@ -160,9 +171,9 @@ def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -
 
 
 def _without_beginning(text: str, seen: list[str]) -> str:
-    if text in seen:
-        return ""
-    for known in seen:
-        if text.startswith(known + "\n"):
-            return text[len(known) :].strip()
+    while text:
+        known = next((known for known in seen if text == known or text.startswith(known + "\n")), None)
+        if known is None:
+            break
+        text = text[len(known) :].strip()
     return text

@@ -1,4 +1,4 @@
-"""One member's calls: each with a deadline, none while an earlier one is overdue, writes kept until it is back."""
+"""One member's calls: each with a deadline, none while an earlier one is overdue, writes kept until then."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ovos_memory.core.errors import MemberError
 from ovos_memory.composite.pool import POOL, DaemonPool
+from ovos_memory.core.errors import MemberError
 
 R = TypeVar("R")
 
@@ -47,12 +47,13 @@ class Call(Generic[R]):
 class Gate:
     """Lets calls through to one member; safe from any thread.
 
-    A call that outlasts its deadline closes the gate until it has come back: calling a member that hangs again and
-    again would only pile up threads.  Writes that meanwhile arrive are made afterwards, in their order.
+    A call that outlasts its deadline closes the gate until it has come back: calling a member that hangs
+    again and again would only pile up threads.  Writes that meanwhile arrive are made afterwards, in their
+    order.
 
     Args:
         pool: Where the calls run.
-        on_late_failure: Told of an error in a write that nobody waits for any more.
+        on_late_failure: Told of a write that failed, or was lost, when nobody waited for it any more.
     """
 
     def __init__(
@@ -97,13 +98,18 @@ class Gate:
     def start_or_hold(self, write: Callable[[], R]) -> Call[R] | None:
         """Begin a write, or keep it (``None``) while the gate is closed."""
         with self._changed:
-            if self._overdue:
-                if len(self._held) >= MAX_HELD_WRITES:
-                    self._held.popleft()
-                    self.lost += 1
-                self._held.append(write)
-                return None
-        return self._begin(write)
+            if not self._overdue:
+                return self._begin(write)
+            self._held.append(write)
+            is_full = len(self._held) > MAX_HELD_WRITES
+            if is_full:
+                self._held.popleft()
+                self.lost += 1
+        if is_full:
+            self._on_late_failure(
+                MemberError(f"more than {MAX_HELD_WRITES} writes wait for it, the oldest are lost")
+            )
+        return None
 
     def wait(self, call: Call[R], deadline: float) -> Call[R]:
         """Return the call once it is over.

@@ -11,19 +11,19 @@ from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
+from ovos_memory.composite.adapt import bind_search, read_blocks, read_history, read_hits
+from ovos_memory.composite.gate import Gate
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
 from ovos_memory.core.retrieval import RecallingMemory
 from ovos_memory.core.types import MemoryHit
-from ovos_memory.composite.adapt import bind_search, copy_for_member, read_blocks, read_history, read_hits
-from ovos_memory.composite.gate import Gate
 
 if TYPE_CHECKING:
     from ovos_memory.composite.settings import CompositeSettings, MemberSettings
 
 
 class Member:
-    """A loaded member and the way to call it; its methods raise, a :class:`~ovos_memory.composite.rounds.Round` catches.
+    """A loaded member and the way to call it; its methods raise what goes wrong.
 
     Args:
         name: Its unique name in logs, counts and hits.
@@ -62,11 +62,15 @@ class Member:
         return read_hits(self._search(query, session_id, top_k), limit=top_k)
 
     def blocks(self, utterance: str, session_id: str) -> list[AgentMessage]:
-        """Return the leading blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""
+        """Return the blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""
         if not self.is_retriever:
             return read_blocks(self.memory.build_conversation_context(utterance, session_id))
         prompt = getattr(self.memory, "system_prompt", "")
-        return read_blocks([AgentMessage(role=MessageRole.SYSTEM, content=prompt)]) if isinstance(prompt, str) else []
+        return (
+            read_blocks([AgentMessage(role=MessageRole.SYSTEM, content=prompt)])
+            if isinstance(prompt, str)
+            else []
+        )
 
     def history(self, session_id: str) -> list[AgentMessage]:
         """Return its history of a session; ``[]`` when it keeps none."""
@@ -122,7 +126,7 @@ def load_members(
 
 
 def member_names(members: Sequence[MemberSettings], *, plugin: str) -> list[str]:
-    """Return a unique name for each member: the given one, or the module; the second of a kind is ``module#2``.
+    """Return each member's name, the given one or the module; the second of a kind is ``module#2``.
 
     Raises:
         ConfigError: Two members were given the same name.
@@ -134,7 +138,7 @@ def member_names(members: Sequence[MemberSettings], *, plugin: str) -> list[str]
             names.append(_free_name(entry.module, taken={*names, *given}))
         elif entry.name in names:
             raise ConfigError(
-                f"{plugin}: members[{position}].name must be a name that no other member has, got {entry.name!r}"
+                f"{plugin}: members[{position}].name must be no other member's name, got {entry.name!r}"
             )
         else:
             names.append(entry.name)
@@ -142,7 +146,7 @@ def member_names(members: Sequence[MemberSettings], *, plugin: str) -> list[str]
 
 
 def primary_names(settings: CompositeSettings, *, plugin: str) -> list[str]:
-    """Return the names of the members that `primary` may mean, a name before a module; ``[]`` when it is not set.
+    """Return the members that `primary` may mean, a name before a module; ``[]`` when it is not set.
 
     Raises:
         ConfigError: It means none of the members.
@@ -153,9 +157,7 @@ def primary_names(settings: CompositeSettings, *, plugin: str) -> list[str]:
     if settings.primary in names:
         return [settings.primary]
     found = [
-        name
-        for name, entry in zip(names, settings.members, strict=True)
-        if entry.module == settings.primary
+        name for name, entry in zip(names, settings.members, strict=True) if entry.module == settings.primary
     ]
     if not found:
         raise ConfigError(f"{plugin}: primary must be one of {', '.join(names)}, got {settings.primary!r}")
@@ -176,19 +178,20 @@ def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type)
             f"no memory plugin '{entry.module}' is installed; pip install {entry.module}, or correct `module`"
         )
     if isinstance(found, type) and issubclass(found, refused):
-        raise MemberError(f"'{entry.module}' is a composite, which cannot be a member; list its members instead")
+        raise MemberError(
+            f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
+        )
     return found(config=_own_block(entry, settings, found))
 
 
 def _own_block(entry: MemberSettings, settings: CompositeSettings, found: Any) -> dict[str, Any]:
     """Return a private copy of the member's block, the composite's scope in it where the class takes one.
 
-    The stricter scope holds: a member set to ``global`` below a composite set to ``session`` would only be asked for
-    hits that are dropped again.
+    The stricter scope holds: a member set to ``global`` below a composite set to ``session`` would only be
+    asked for hits that are dropped again.
     """
     block = copy.deepcopy(entry.config)
-    is_set = "scope" in settings.model_fields_set
-    if is_set and getattr(found, "accepts_scope", False) is True:
-        if settings.scope == "session" or block.get("scope") is None:
-            block["scope"] = settings.scope
+    is_passed = "scope" in settings.model_fields_set and getattr(found, "accepts_scope", False) is True
+    if is_passed and (settings.scope == "session" or block.get("scope") is None):
+        block["scope"] = settings.scope
     return block

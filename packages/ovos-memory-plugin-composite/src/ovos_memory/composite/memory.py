@@ -28,10 +28,10 @@ _building = threading.local()
 
 
 class CompositeMemory(RecallingMemory):
-    """Several memories as one: fused hits, folded blocks, one member's history; every member records every message.
+    """Several memories as one: fused hits, folded blocks, one member's history; all record every message.
 
-    A member that is missing, fails, answers with the wrong type or too late is left out for the turn; the others go
-    on.
+    A member that is missing, fails, answers with the wrong type or too late is left out for the turn; the
+    others go on.
 
     Args:
         config: The plugin's block of the persona file; copied.
@@ -79,11 +79,13 @@ class CompositeMemory(RecallingMemory):
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Write messages through to every member.
 
-        Each member gets deep copies of its own.  It never raises for a member: one that fails does not stop the
-        others, and for one that hangs the messages wait until it is back.
+        Each member gets deep copies of its own.  It never raises for a member: one that fails does not stop
+        the others, and for one that hangs the messages wait until it is back.
         """
         session = session_key(session_id)
-        messages = self.boundary.call("update_history", lambda: copy_for_member(new_messages or ()), list)
+        messages: list[AgentMessage] = self.boundary.call(
+            "update_history", lambda: copy_for_member(new_messages or ()), list
+        )
         if not messages:
             return
         writable = [member for member in self.members if member.is_writable]
@@ -100,7 +102,7 @@ class CompositeMemory(RecallingMemory):
             self._prove_primary(messages, session)
 
     def build_conversation_context(self, utterance: str, session_id: str | None = None) -> list[AgentMessage]:
-        """Return the messages for the chat engine: prompt, members' blocks, recall, history, the utterance last.
+        """Return the messages for the chat engine: prompt, blocks, recall, history, the utterance last.
 
         It never raises for a member.  List and messages are the caller's to change.
         """
@@ -117,20 +119,18 @@ class CompositeMemory(RecallingMemory):
         finally:
             del self._turn.blocks
 
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return the members' hits, fused, best first.
 
         Args:
             query: Text to search for; a blank one finds nothing.
-            session_id: The caller's session.  Under ``scope: session`` only hits of it are returned (without one
-                nothing is found).
+            session_id: The caller's session.  Under ``scope: session`` only hits of it are returned (without
+                one nothing is found).
             top_k: How many at most, without an upper limit; ``None``: ``max_num_results``.
 
         Returns:
-            Hits whose metadata tell where they came from: ``fusion_score``, and ``retrievers`` with rank and score
-            per member.
+            Hits whose metadata tell where they came from: ``fusion_score``, and ``retrievers`` with rank and
+            score per member.
         """
         text = clean(query).strip()
         limit = self.settings.max_num_results if top_k is None else top_k
@@ -141,13 +141,11 @@ class CompositeMemory(RecallingMemory):
         )
 
     def close(self) -> None:
-        """Wait for overdue members and let all of them write what they hold, 5 s at most; it may be used again."""
+        """Wait for overdue members and let all write what they hold, 5 s at most; it may be used again."""
         deadline = time.monotonic() + _CLOSE_S
         for member in self.members:
             member.gate.drain(max(0.0, deadline - time.monotonic()))
-        Round(
-            self.members, "close", Member.close, timeout_s=max(0.1, deadline - time.monotonic())
-        ).answers()
+        Round(self.members, "close", Member.close, timeout_s=max(0.1, deadline - time.monotonic())).answers()
 
     def health(self) -> dict[str, Any]:
         """Return what went wrong since the process began, of the composite and of each member by its name."""
@@ -172,7 +170,7 @@ class CompositeMemory(RecallingMemory):
         return {**super().health(), "members": {**members, **missing}}
 
     # ------------------------------------------------------------------ what the base asks for
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         if self._primary is None:
             return []
         answers = Round(
@@ -223,7 +221,7 @@ class CompositeMemory(RecallingMemory):
         return hits if least is None else [hit for hit in hits if hit.score >= least]
 
     def _fetch_k(self, limit: int) -> int:
-        """Return how many hits to ask of each member: the configured number, more only when a caller wants more."""
+        """Return how many hits to ask of each member: as configured, more only when a caller wants more."""
         configured = self.settings.member_fetch_k
         if configured is None:
             return 2 * limit
@@ -232,8 +230,8 @@ class CompositeMemory(RecallingMemory):
     def _in_scope(self, member: Member, hits: list[MemoryHit], session_id: str | None) -> list[MemoryHit]:
         """Return the hits that this session may see.
 
-        A member that was told the session is trusted with hits that name none (a knowledge base has no sessions); of
-        one that cannot be told, they may be anybody's.
+        A member that was told the session is trusted with hits that name none (a knowledge base has no
+        sessions); of one that cannot be told, they may be anybody's.
         """
         if not self._is_scoped:
             return hits
@@ -250,7 +248,7 @@ class CompositeMemory(RecallingMemory):
             if member.name in candidates:
                 return member
         first = self.members[0] if self.members else None
-        if candidates:
+        if self.settings.primary is not None:
             LOG.warning(
                 "%s: primary '%s' did not load; the history comes from '%s'",
                 self.plugin_name,
@@ -262,7 +260,7 @@ class CompositeMemory(RecallingMemory):
         return first
 
     def _prove_primary(self, messages: Sequence[AgentMessage], session_id: str) -> None:
-        """Look once whether the default primary keeps turns at all; nothing else would tell that it does not."""
+        """Look once whether the default primary keeps turns at all; nothing else would tell."""
         said = normalise(messages)
         if self._primary is None or not is_answered(said):
             return

@@ -1,7 +1,7 @@
 """Daemon threads for calls to members: reused, gone after idling, never in the way of the interpreter's exit.
 
-``concurrent.futures`` will not do: its threads are joined at exit, so one member that hangs would keep the process
-from ending.
+``concurrent.futures`` will not do: its threads are joined at exit, so one member that hangs would keep the
+process from ending.
 """
 
 from __future__ import annotations
@@ -45,20 +45,18 @@ class DaemonPool:
             is_waited_for = self._unclaimed > 0
             if is_waited_for:
                 self._unclaimed -= 1
-        if is_waited_for:
-            self._tasks.put(task)
-        else:
-            threading.Thread(target=self._work, args=(task,), name="ovos-memory-member", daemon=True).start()
+        if not is_waited_for:
+            threading.Thread(target=self._work, name="ovos-memory-member", daemon=True).start()
+        self._tasks.put(task)
 
-    def _work(self, task: Task | None) -> None:
-        while task is not None:
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
             try:
                 task()
             finally:
-                task = None  # an idle thread must not keep a memory alive
+                del task  # an idle thread must not keep a memory alive
                 with self._lock:
                     self._unclaimed += 1
-            task = self._next()
 
     def _next(self) -> Task | None:
         try:
@@ -68,7 +66,7 @@ class DaemonPool:
                 if self._unclaimed:
                     self._unclaimed -= 1
                     return None
-            return self._tasks.get()  # submit has claimed this thread in the meantime: its task is on the way
+            return self._tasks.get()  # a task is on the way: submit has claimed this thread for it
 
 
 POOL = DaemonPool()

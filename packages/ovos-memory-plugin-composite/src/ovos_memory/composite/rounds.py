@@ -46,7 +46,9 @@ class Round(Generic[R]):
             try:
                 call = start(partial(question, member))
             except MemberBusy:
-                LOG.debug("%s: %s left out while an earlier call is overdue", member.boundary.plugin, operation)
+                LOG.debug(
+                    "%s: %s left out while an earlier call is overdue", member.boundary.plugin, operation
+                )
             except Exception as error:
                 member.boundary.failed(operation, error, session_id=session_id)
             else:
@@ -56,8 +58,8 @@ class Round(Generic[R]):
     def answers(self) -> list[tuple[Member, R]]:
         """Return who answered what, in the order of the members.
 
-        Waits for everybody, at most until the deadline.  What stops a program (``KeyboardInterrupt``, ``SystemExit``)
-        is raised again here, after everybody has been waited for.
+        Waits for everybody, at most until the deadline.  What stops a program (``KeyboardInterrupt``,
+        ``SystemExit``) is raised again here, after everybody has been waited for.
         """
         answers: list[tuple[Member, R]] = []
         stop: BaseException | None = None

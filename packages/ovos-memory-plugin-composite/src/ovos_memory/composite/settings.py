@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from ovos_memory.core.fusion import FusionMode
 from ovos_memory.core.settings import Count, NonNegative, PositiveCount, RecallSettings, Settings
-
-FusionMode = Literal["rrf", "weighted", "merge", "priority", "interleave"]
 
 
 class MemberSettings(Settings):
     """One member."""
 
     module: str = Field(min_length=1, description="Entry-point name of the memory plugin.")
-    name: str | None = Field(None, min_length=1, description="Its name in logs and counts; null: the module's.")
+    name: str | None = Field(
+        None, min_length=1, description="Its name in logs and counts; null: the module's."
+    )
     weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf` and `weighted`.")
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
 
@@ -28,7 +29,8 @@ class CompositeSettings(RecallSettings):
     """What the composite takes; `members` are dicts or plain entry-point names."""
 
     members: list[Annotated[MemberSettings, BeforeValidator(_from_name)]] = Field(
-        default_factory=list, description="Memory plugins, in order: {module, name, weight, config} or just the name."
+        default_factory=list,
+        description="Memory plugins, in order: {module, name, weight, config} or just the name.",
     )
     primary: str | None = Field(
         None, description="Member (its name or module) whose history is used; null: the first that loaded."
@@ -43,10 +45,12 @@ class CompositeSettings(RecallSettings):
     member_timeout_s: Annotated[NonNegative, Field(gt=0)] = Field(
         5.0, description="Seconds that a member may take; a later answer is left out for the turn."
     )
-    max_history: Count = Field(0, description="Messages taken of the primary's history; 0: all that it returns.")
+    max_history: Count = Field(
+        0, description="Messages taken of the primary's history; 0: all that it returns."
+    )
 
     def with_one_top_k(self) -> CompositeSettings:
-        """Return a copy in which `max_num_results` and `retrieval.max_num_results` agree; the former rules."""
+        """Return a copy whose `max_num_results` and `retrieval.max_num_results` agree; the former rules."""
         is_below = "max_num_results" in self.retrieval.model_fields_set
         top_k = self.max_num_results
         if is_below and "max_num_results" not in self.model_fields_set:

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ovos_memory.testing.contract import MemoryContract
+from ovos_memory.testing.reference import ReferenceMemory
+
+
+class TestInMemory(MemoryContract):
+    factory = ReferenceMemory
+    plugin = ReferenceMemory.plugin_name
+    retrieves = scopes = thresholds = stores_texts = reports_health = True
+    window_chars_key = "max_history_chars"
+
+
+class TestOnDisk(MemoryContract):
+    factory = ReferenceMemory
+    plugin = ReferenceMemory.plugin_name
+    retrieves = scopes = thresholds = stores_texts = reports_health = persistent = True
+    window_chars_key = "max_history_chars"
+    path_key = "db_path"
+
+    @staticmethod
+    def configure(folder: Path) -> dict[str, Any]:
+        return {"db_path": folder / "events.jsonl"}
