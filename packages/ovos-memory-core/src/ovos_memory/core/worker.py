@@ -32,6 +32,8 @@ EXIT_S = 2.0
 """Seconds that the end of the process waits for all workers together."""
 _POLL_S = 2.0
 """How soon to look again at documents that another process has claimed."""
+_RETRY_PARKED_S = 3_600.0
+"""How often at most what was given up while a model was in trouble is tried again."""
 _STORE_PAUSE_S = 1.0
 _IDLE_S = 20.0
 """A thread that had nothing to do for so long ends; the next work starts another."""
@@ -107,9 +109,11 @@ class Worker(Generic[R]):
         self._owner = f"{socket.gethostname()}:{self._pid}:{next(_numbers)}"
         self._changed = threading.Condition(threading.Lock())
         self._thread: threading.Thread | None = None
-        self._has_work = self._is_stopping = self._is_busy = False
+        self._has_work = self._is_stopping = self._is_busy = self._may_cut_pause = False
         self._portion = self._most
         self._rounds = 0
+        self._was_in_trouble = False
+        self._retried_parked_at: float | None = None
 
     # ------------------------------------------------------------------ for the memories
     def wake(self) -> None:
@@ -193,13 +197,13 @@ class Worker(Generic[R]):
         """Wait out a pause, then for work; False when the thread shall end."""
         with self._changed:
             if pause_s > 0:
-                self._changed.wait_for(lambda: self._is_stopping, pause_s)
+                self._changed.wait_for(lambda: self._is_stopping or (self._may_cut_pause and self._has_work), pause_s)
             elif not self._has_work and not self._is_stopping:
                 self._changed.wait_for(lambda: self._has_work or self._is_stopping, _IDLE_S)
             if self._is_stopping or (pause_s <= 0 and not self._has_work):
                 self._thread = None
                 return False
-            self._has_work = False
+            self._has_work = self._may_cut_pause = False
             self._is_busy = True
             return True
 
@@ -218,6 +222,7 @@ class Worker(Generic[R]):
             now=self._clock(),
         )
         if not claimed:
+            self._may_cut_pause = True  # others are at work; something new need not wait for them
             return _POLL_S if ledger.pending_count(consumer.name, consumer.fingerprint) else 0.0
         with self._changed:
             self._has_work = True  # look again when this is done
@@ -232,12 +237,14 @@ class Worker(Generic[R]):
         try:
             consumer.keep(documents, consumer.handle(documents))
         except (ModelUnavailable, StoreError) as error:
+            self._was_in_trouble = True
             self.boundary.failed(consumer.name, error)
             self._give_back(ledger, documents)
             return max(consumer.ready_in_s(), 0.05 if isinstance(error, ModelUnavailable) else _STORE_PAUSE_S)
         except DocumentGone:
             self._give_back(ledger, documents)
         except Exception as error:
+            self._was_in_trouble = self._was_in_trouble or consumer.ready_in_s() > 0
             self.boundary.failed(consumer.name, error)
             if len(documents) > 1:
                 self._portion = len(documents) // 2
@@ -250,7 +257,18 @@ class Worker(Generic[R]):
             raise
         else:
             self._portion = min(self._most, 2 * self._portion)
+            self._recover(ledger)
         return 0.0
+
+    def _recover(self, ledger: LedgerQueue) -> None:
+        """After trouble with the model, try again what was given up during it; not often, for some of it may be its cause."""
+        if not self._was_in_trouble:
+            return
+        self._was_in_trouble = False
+        last, now = self._retried_parked_at, time.monotonic()
+        if last is None or now - last >= _RETRY_PARKED_S:
+            self._retried_parked_at = now
+            ledger.retry_parked(self._consumer.name)
 
     def _give_back(self, ledger: LedgerQueue, documents: list[Document]) -> None:
         self.boundary.call(
