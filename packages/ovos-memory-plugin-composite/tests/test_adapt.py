@@ -5,14 +5,11 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 from ovos_memory.composite.adapt import (
     bind_search,
     copy_for_member,
-    distinct_blocks,
     read_blocks,
     read_history,
     read_hits,
@@ -165,29 +162,3 @@ def test_messages_for_a_member_are_deep_clean_copies_of_their_own_kind():
     assert [type(m) for m in own] == [Picture, AgentMessage]
     assert [m.content for m in own] == ["", "half \ufffd"]
     assert mine == before
-
-
-def test_one_prompt_text_appears_once():
-    blocks = [
-        AgentMessage(SYSTEM, "Be kind."),
-        AgentMessage(SYSTEM, "Be kind.\n\nSummary: tea"),
-        AgentMessage(SYSTEM, "Facts: tea"),
-        AgentMessage(DEVELOPER, "Facts: tea"),
-        AgentMessage(SYSTEM, "Be kindly."),
-    ]
-
-    kept = distinct_blocks(blocks, prompts=[" Be kind. ", ""])
-
-    assert [m.content for m in kept] == ["Summary: tea", "Facts: tea", "Be kindly."]
-
-
-@given(st.lists(st.sampled_from(["a", "a\nb", "a\nb\nc", "b", "c", ""])), st.sampled_from(["", "a", "b"]))
-def test_distinct_blocks_never_repeat_and_stay_distinct(texts, prompt):
-    blocks = [AgentMessage(SYSTEM, text) for text in texts if text]
-
-    once = distinct_blocks(blocks, prompts=[prompt])
-
-    contents = [m.content for m in once]
-    assert len(set(contents)) == len(contents)
-    assert "" not in contents and (not prompt or prompt not in contents)
-    assert distinct_blocks(once, prompts=[prompt]) == once

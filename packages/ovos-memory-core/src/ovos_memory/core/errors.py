@@ -8,6 +8,7 @@
     │   ├── StoreLocked                   another process holds it; worth a retry
     │   ├── StoreUnavailable              missing folder, no permission, disk full
     │   ├── StoreDamaged                  not a store, or a broken one; it is set aside
+    │   │   └── IndexDamaged              only a derived index in it; nothing is set aside, rebuild it
     │   └── StoreTooNew                   written by a newer version; it stays untouched
     ├── DocumentGone                      forgotten while somebody was still working on it
     ├── PluginMissing                     an entry point that is not installed
@@ -44,6 +45,10 @@ class StoreUnavailable(StoreError):
 
 class StoreDamaged(StoreError):
     """The file is not a store of ours, or a broken one."""
+
+
+class IndexDamaged(StoreDamaged):
+    """A derived index within the store is broken, its documents are whole: nothing is set aside, rebuild the index."""
 
 
 class StoreTooNew(StoreError):

@@ -56,8 +56,8 @@ class Parts:
 def inject(mode: str, parts: Parts) -> list[AgentMessage]:
     """Assemble a context.
 
-    A member block that repeats the prompt or an earlier block is left out, and so is a blank one; a prompt
-    that a block begins with is taken off it.
+    A member block that repeats the prompt or an earlier block is left out, and so is a blank one; the prompt
+    or an earlier block that a block begins with is taken off it.
 
     Args:
         mode: ``system``, ``developer``, ``system_prompt``, ``user`` or ``tool``.
@@ -140,20 +140,28 @@ _MODES: dict[str, Callable[[Parts], list[AgentMessage]]] = {
 
 
 def _front(parts: Parts) -> list[AgentMessage]:
-    """Return the prompt and the member blocks, none of them blank and none twice."""
+    """Return the prompt and the member blocks, none of them blank and no text twice."""
     prompt = clean(parts.system_prompt).strip()
     messages = [AgentMessage(MessageRole.SYSTEM, prompt)] if prompt else []
-    seen = {prompt, ""}
+    seen = [prompt] if prompt else []
     for block in parts.member_blocks:
-        text = clean(block.content).strip()
-        if prompt and text.startswith(f"{prompt}\n"):
-            text = text[len(prompt) :].strip()
-        if text not in seen:
-            seen.add(text)
+        text = _without_beginning(clean(block.content).strip(), seen)
+        if text:
+            seen.append(text)
             message = copy.deepcopy(block)
             message.content = text
             messages.append(message)
     return messages
+
+
+def _without_beginning(text: str, seen: list[str]) -> str:
+    """Return the text without what stands above it already; members put their prompt above their block."""
+    while text:
+        known = next((known for known in seen if text == known or text.startswith(f"{known}\n")), None)
+        if known is None:
+            break
+        text = text[len(known) :].strip()
+    return text
 
 
 def _recall(role: MessageRole, parts: Parts) -> list[AgentMessage]:

@@ -136,6 +136,6 @@ def parse_document_id(identifier: str) -> tuple[str, int] | None:
     sessions ever share an id.
     """
     session_id, separator, digits = identifier.rpartition("_")
-    if not separator or not digits.isascii() or not digits.isdecimal() or digits != str(int(digits)):
+    if not separator or len(digits) > 19 or not digits.isascii() or not digits.isdecimal():
         return None
-    return session_id, int(digits)
+    return (session_id, int(digits)) if digits == str(int(digits)) else None

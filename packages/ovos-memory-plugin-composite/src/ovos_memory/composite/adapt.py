@@ -150,30 +150,3 @@ def copy_for_member(messages: Iterable[AgentMessage]) -> list[AgentMessage]:
             own.content = clean(own.content)
             copies.append(own)
     return copies
-
-
-def distinct_blocks(blocks: Iterable[AgentMessage], *, prompts: Iterable[str]) -> list[AgentMessage]:
-    """Return the blocks without texts that stand there already: one prompt text appears once.
-
-    Args:
-        blocks: In order, each a private copy.
-        prompts: Texts that the context holds anyway.  A block that begins with one of them, or with an
-            earlier block, loses that beginning: members put their prompt in front of their own block.
-    """
-    seen = [text for prompt in prompts if (text := prompt.strip())]
-    kept = []
-    for block in blocks:
-        text = _without_beginning(block.content, seen)
-        if text:
-            seen.append(text)
-            kept.append(AgentMessage(role=block.role, content=text))
-    return kept
-
-
-def _without_beginning(text: str, seen: list[str]) -> str:
-    while text:
-        known = next((known for known in seen if text == known or text.startswith(known + "\n")), None)
-        if known is None:
-            break
-        text = text[len(known) :].strip()
-    return text

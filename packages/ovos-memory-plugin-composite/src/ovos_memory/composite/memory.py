@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage
 from ovos_utils.log import LOG
 
-from ovos_memory.composite.adapt import copy_for_member, distinct_blocks
+from ovos_memory.composite.adapt import copy_for_member
 from ovos_memory.composite.members import Member, load_members, primary_names
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
@@ -183,10 +183,7 @@ class CompositeMemory(RecallingMemory):
         return window(answers[0][1], self.settings.max_history) if answers else []
 
     def _member_blocks(self, session_id: str, utterance: str) -> Sequence[AgentMessage]:
-        answers = self._turn.blocks.answers()
-        return distinct_blocks(
-            (block for _, blocks in answers for block in blocks), prompts=[self.system_prompt]
-        )
+        return [block for _, blocks in self._turn.blocks.answers() for block in blocks]
 
     def _newest_number(self, session_id: str) -> int:
         answers = Round(

@@ -1,0 +1,340 @@
+"""The ledger: every exchange as one document in SQLite, the truth from which indexes, facts and summaries are derived.
+
+Writing a document is one transaction, durable when the call returns.  Its number within the session is never used
+again, whatever is deleted; nothing here gets slower as the ledger grows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
+from ovos_memory.core.errors import DocumentGone
+from ovos_memory.core.ledger_codec import (
+    document_of,
+    dump_messages,
+    dump_metadata,
+    load_messages,
+    session_hash,
+    session_key,
+    storable,
+)
+from ovos_memory.core.ledger_queue import LedgerQueue
+from ovos_memory.core.sqlite import WAIT_S, Database
+from ovos_memory.core.types import Document, Exchange
+
+
+class AttachedIndex(Protocol):
+    """An index in the ledger's own file that must never show what is gone."""
+
+    def removed(self, connection: sqlite3.Connection, documents: Sequence[Document]) -> None:
+        """Forget documents, given as they were indexed.
+
+        Called within the transaction that deletes, edits or extends them.
+        """
+
+
+class SqliteLedger(LedgerQueue):
+    """A ledger in a database; safe from any thread, shared with other processes.
+
+    Methods with a ``connection`` do their work within the write transaction of that connection, which makes many of
+    them one; the others take a transaction of their own and wait at most ``wait_s`` seconds for it.  All of them raise
+    :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read or written.
+
+    Args:
+        database: Where the tables live.
+        prefix: Of the tables' names, so that one file can hold several ledgers; letters, digits, underscores.
+        index: Told of documents that go or change.
+    """
+
+    def __init__(self, database: Database, *, prefix: str = "", index: AttachedIndex | None = None) -> None:
+        super().__init__(database, prefix=prefix)
+        self._index = index
+
+    # ------------------------------------------------------------------ recording
+    def append(
+        self,
+        session_id: str,
+        exchange: Exchange,
+        *,
+        created_at: float,
+        metadata: Mapping[str, Any] | None = None,
+        wait_s: float = WAIT_S,
+        connection: sqlite3.Connection | None = None,
+    ) -> Document:
+        """Record an exchange; on disk when the call returns.
+
+        Cost: one transaction with one fsync, flat in the size of the ledger.
+
+        Args:
+            session_id: Its session, opaque.
+            exchange: What was said; the document keeps its messages as they are given.
+            created_at: Epoch seconds, UTC.
+            metadata: Facts about it, kept as JSON.
+            wait_s: Seconds to wait for other writers.
+            connection: Of an enclosing write transaction.
+        """
+        document = Document(
+            session_id, 0, storable(exchange.question), storable(exchange.answer), exchange.messages, created_at,
+            metadata=dict(metadata or {}),
+        )  # fmt: skip
+        with self._writing(connection, wait_s) as writer:
+            return self._insert(writer, document)
+
+    def append_text(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        created_at: float,
+        metadata: Mapping[str, Any] | None = None,
+        wait_s: float = WAIT_S,
+        connection: sqlite3.Connection | None = None,
+    ) -> Document:
+        """Record a text verbatim as a document of its own; arguments and cost as for :meth:`append`."""
+        document = Document(
+            session_id, 0, "", "", (), created_at, text=storable(text), metadata=dict(metadata or {})
+        )
+        with self._writing(connection, wait_s) as writer:
+            return self._insert(writer, document)
+
+    def extend(
+        self,
+        document: Document,
+        exchange: Exchange,
+        *,
+        wait_s: float = WAIT_S,
+        connection: sqlite3.Connection | None = None,
+    ) -> Document:
+        """Replace a document's exchange by a longer one: pieces of its answer came late.
+
+        Id, row and ``created_at`` stay; ``change`` is a new one, so every consumer sees it as pending again.
+
+        Args:
+            document: As it was last read.
+            exchange: All of it, the earlier pieces included.
+            wait_s: Seconds to wait for other writers.
+            connection: Of an enclosing write transaction.
+
+        Raises:
+            DocumentGone: It was deleted meanwhile, or changed by somebody else; :meth:`get` tells which.
+        """
+        with self._writing(connection, wait_s) as writer:
+            if not self._is_current(writer, document):
+                raise DocumentGone(f"document {document.n} of a session was deleted or changed while it grew")
+            longer = replace(
+                document,
+                question=storable(exchange.question),
+                answer=storable(exchange.answer),
+                messages=exchange.messages,
+            )
+            return self._change(writer, document, longer)
+
+    # ------------------------------------------------------------------ correcting and forgetting
+    def edit(
+        self,
+        document_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        text: str | None = None,
+    ) -> Document:
+        """Correct what a document says; its messages follow, tool calls stay.
+
+        Args:
+            document_id: Which one.
+            question: The user's words, of an exchange.
+            answer: The assistant's words, of an exchange.
+            text: All of it, of a verbatim text.
+
+        Raises:
+            DocumentGone: There is no such document.
+            ValueError: A text has neither question nor answer, an exchange no text.
+        """
+        with self.database.write() as writer:
+            document = self._get(writer, document_id)
+            if document is None:
+                raise DocumentGone("there is no document of that id")
+            is_text = document.text is not None
+            if (is_text and (question is not None or answer is not None)) or (
+                not is_text and text is not None
+            ):
+                raise ValueError("an exchange has a question and an answer, a verbatim text only a text")
+            edited = replace(
+                document,
+                question=document.question if question is None else storable(question),
+                answer=document.answer if answer is None else storable(answer),
+                text=document.text if text is None else storable(text),
+            )
+            if not is_text:
+                edited = replace(edited, messages=_edited_messages(document, edited))
+            return self._change(writer, document, edited)
+
+    def delete(
+        self, document_ids: Sequence[str], *, connection: sqlite3.Connection | None = None
+    ) -> list[Document]:
+        """Forget documents; return those there were.
+
+        A session without documents leaves only its counter, under a hash of its id.
+        """
+        with self._writing(connection) as writer:
+            found = [self._get(writer, document_id) for document_id in dict.fromkeys(document_ids)]
+            documents = [document for document in found if document is not None]
+            self._remove(writer, documents)
+        return documents
+
+    def delete_session(
+        self, session_id: str, *, connection: sqlite3.Connection | None = None
+    ) -> list[Document]:
+        """Forget all documents of a session; return them.  One transaction, whatever their number."""
+        with self._writing(connection) as writer:
+            rows = writer.execute(
+                f"{self._select} WHERE s.id = ? ORDER BY d.n", (session_key(session_id),)
+            ).fetchall()
+            documents = [document_of(row) for row in rows]
+            self._remove(writer, documents)
+        return documents
+
+    # ------------------------------------------------------------------ notes
+    def note_failure(self, operation: str, type_name: str, at: float) -> None:
+        """Count a failure where other processes see it.
+
+        Args:
+            operation: What failed.
+            type_name: The exception's type; never its text, which may quote what somebody said.
+            at: Epoch seconds.
+        """
+        with self.database.write(0.0) as writer:
+            writer.execute(
+                f"INSERT INTO {self.prefix}failures VALUES (?, 1, ?, ?) ON CONFLICT (operation) DO UPDATE SET"
+                " failures = failures + 1, last_error = excluded.last_error, last_at = excluded.last_at",
+                (operation, type_name, at),
+            )
+
+    def failures(self) -> dict[str, dict[str, Any]]:
+        """Return the counted failures: operation -> ``failures``, ``last_error`` (a type), ``last_at``."""
+        with self.database.read() as reader:
+            rows = reader.execute(
+                f"SELECT operation, failures, last_error, last_at FROM {self.prefix}failures"
+            )
+            return {row[0]: {"failures": row[1], "last_error": row[2], "last_at": row[3]} for row in rows}
+
+    def meta_get(self, key: str, *, connection: sqlite3.Connection | None = None) -> str | None:
+        """Return a note of the ledger's user, ``None`` when there is none."""
+        with self._reading(connection) as reader:
+            row = reader.execute(f"SELECT value FROM {self.prefix}meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def meta_set(self, key: str, value: str, *, connection: sqlite3.Connection | None = None) -> None:
+        """Keep a note."""
+        with self._writing(connection) as writer:
+            writer.execute(
+                f"REPLACE INTO {self.prefix}meta (key, value) VALUES (?, ?)", (key, storable(value))
+            )
+
+    def close(self) -> None:
+        """Close the database's connections; the next use opens them again."""
+        self.database.close()
+
+    # ------------------------------------------------------------------ inside
+    def _insert(self, writer: sqlite3.Connection, document: Document) -> Document:
+        p, key = self.prefix, session_key(document.session_id)
+        change = self._next_change(writer, documents=1)
+        row = writer.execute(f"SELECT key, next_n FROM {p}sessions WHERE id = ?", (key,)).fetchone()
+        if row is None:
+            session, n = change, self._take_counter(writer, key)
+            writer.execute(f"INSERT INTO {p}sessions VALUES (?, ?, ?, 1)", (session, key, n + 1))
+        else:
+            session, n = row
+            writer.execute(
+                f"UPDATE {p}sessions SET next_n = next_n + 1, documents = documents + 1 WHERE key = ?",
+                (session,),
+            )
+        writer.execute(
+            f"INSERT INTO {p}documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (change, session, n, *_content(document), document.created_at, change),
+        )
+        return replace(document, n=n, row=change, change=change)
+
+    def _take_counter(self, writer: sqlite3.Connection, key: bytes) -> int:
+        """Return where the numbers of a session go on, 0 for one that never was."""
+        p, digest = self.prefix, session_hash(key)
+        row = writer.execute(f"SELECT next_n FROM {p}counters WHERE hash = ?", (digest,)).fetchone()
+        if row is None:
+            return 0
+        writer.execute(f"DELETE FROM {p}counters WHERE hash = ?", (digest,))
+        return int(row[0])
+
+    def _change(self, writer: sqlite3.Connection, old: Document, new: Document) -> Document:
+        change = self._next_change(writer)
+        self._let_go(writer, [old])
+        writer.execute(
+            f"UPDATE {self.prefix}documents SET question = ?, answer = ?, messages = ?, text = ?, metadata = ?,"
+            " change = ? WHERE row = ?",
+            (*_content(new), change, old.row),
+        )
+        return replace(new, change=change)
+
+    def _remove(self, writer: sqlite3.Connection, documents: Sequence[Document]) -> None:
+        p = self.prefix
+        if not documents:
+            return
+        self._let_go(writer, documents)
+        writer.executemany(f"DELETE FROM {p}documents WHERE row = ?", [(d.row,) for d in documents])
+        self._next_change(writer, documents=-len(documents))
+        for session_id in dict.fromkeys(document.session_id for document in documents):
+            key = session_key(session_id)
+            removed = sum(document.session_id == session_id for document in documents)
+            writer.execute(f"UPDATE {p}sessions SET documents = documents - ? WHERE id = ?", (removed, key))
+            left, next_n = writer.execute(
+                f"SELECT documents, next_n FROM {p}sessions WHERE id = ?", (key,)
+            ).fetchone()
+            if left == 0:
+                writer.execute(f"REPLACE INTO {p}counters VALUES (?, ?)", (session_hash(key), next_n))
+                writer.execute(f"DELETE FROM {p}sessions WHERE id = ?", (key,))
+
+    def _let_go(self, writer: sqlite3.Connection, documents: Sequence[Document]) -> None:
+        """Take documents out of the queues and the index."""
+        p = self.prefix
+        keys = [row[0] for row in writer.execute(f"SELECT key FROM {p}consumers")]
+        writer.executemany(
+            f"DELETE FROM {p}work WHERE consumer = ? AND change = ?",
+            [(key, document.change) for key in keys for document in documents],
+        )
+        if self._index is not None:
+            self._index.removed(writer, documents)
+
+
+def _content(document: Document) -> tuple[str, str, str | None, str | None, str | None]:
+    messages = None
+    if document.text is None:
+        messages = dump_messages(document.question, document.answer, document.messages)
+    return document.question, document.answer, messages, document.text, dump_metadata(document.metadata)
+
+
+def _edited_messages(old: Document, new: Document) -> tuple[AgentMessage, ...]:
+    """Return the messages of an exchange with its new words: tool calls stay, the answer is said in one piece."""
+    messages = list(
+        load_messages(old.question, old.answer, dump_messages(old.question, old.answer, old.messages))
+    )
+    if new.question != old.question:
+        asked = [m for m in messages if m.role == MessageRole.USER]
+        if not asked:
+            asked = [AgentMessage(MessageRole.USER, "")]
+            messages.insert(0, asked[0])
+        asked[0].content = new.question
+    if new.answer != old.answer:
+        spoken = [m for m in messages if m.role == MessageRole.ASSISTANT and not m.tool_calls]
+        if not spoken:
+            spoken = [AgentMessage(MessageRole.ASSISTANT, "")]
+            messages.append(spoken[0])
+        spoken[-1].content = new.answer
+        for message in messages:
+            if message.role == MessageRole.ASSISTANT and message.tool_calls:
+                message.content = ""
+        messages = [m for m in messages if not any(m is earlier for earlier in spoken[:-1])]
+    return tuple(messages)

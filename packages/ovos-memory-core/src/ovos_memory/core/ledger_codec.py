@@ -1,0 +1,135 @@
+"""Documents as rows: opaque session ids as bytes, messages as JSON only where the two texts do not say it all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+
+from ovos_memory.core.types import Document, parse_document_id
+
+MAX_NUMBER = 2**63 - 1
+"""The biggest integer that SQLite stores."""
+
+Row = tuple[Any, ...]
+"""The columns that :meth:`ovos_memory.core.ledger_tables.LedgerTables` selects for a document."""
+
+
+def session_key(session_id: str) -> bytes:
+    """Return a session id as bytes: NUL, half surrogates, case and Unicode form all keep sessions apart."""
+    return session_id.encode("utf-8", "surrogatepass")
+
+
+def session_id_of(key: bytes) -> str:
+    """Return the session id of :func:`session_key`."""
+    return key.decode("utf-8", "surrogatepass")
+
+
+def session_hash(key: bytes) -> bytes:
+    """Return what is left of a session id when the session was forgotten (its counter must not start anew)."""
+    return hashlib.sha256(key).digest()
+
+
+def split_id(document_id: str) -> tuple[bytes, int] | None:
+    """Split a document's id into session key and number; ``None`` when it can be no document's."""
+    parsed = parse_document_id(document_id)
+    if parsed is None or parsed[1] > MAX_NUMBER:
+        return None
+    return session_key(parsed[0]), parsed[1]
+
+
+def storable(text: str) -> str:
+    """Return a text that SQLite can store: surrogate pairs joined, half ones replaced by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def dump_json(value: object) -> str:
+    """Return compact JSON that SQLite can store, whatever strings are in it; other objects become their ``str()``."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=str)
+    return text
+
+
+def dump_metadata(metadata: Mapping[str, Any] | None) -> str | None:
+    """Return metadata as JSON, ``None`` when there are none."""
+    return dump_json(dict(metadata)) if metadata else None
+
+
+def dump_messages(question: str, answer: str, messages: Sequence[AgentMessage]) -> str | None:
+    """Return messages as JSON, or ``None`` when they are just the user's ``question`` and the ``answer``."""
+    if (
+        len(messages) == 2
+        and _is_plain(messages[0], "user", question)
+        and _is_plain(messages[1], "assistant", answer)
+    ):
+        return None
+    return dump_json([_as_dict(message) for message in messages])
+
+
+def load_messages(question: str, answer: str, stored: str | None) -> tuple[AgentMessage, ...]:
+    """Return the messages of :func:`dump_messages`, new objects every time."""
+    if stored is None:
+        return AgentMessage(MessageRole.USER, question), AgentMessage(MessageRole.ASSISTANT, answer)
+    return tuple(_from_dict(each) for each in json.loads(stored))
+
+
+def document_of(row: Row) -> Document:
+    """Return the document of a selected row."""
+    number, session, n, question, answer, messages, text, metadata, created_at, change = row
+    return Document(
+        session_id=session_id_of(session),
+        n=n,
+        question=question,
+        answer=answer,
+        messages=load_messages(question, answer, messages) if text is None else (),
+        created_at=created_at,
+        text=text,
+        metadata=json.loads(metadata) if metadata else {},
+        row=number,
+        change=change,
+    )
+
+
+def _is_plain(message: AgentMessage, role: str, content: str) -> bool:
+    return (
+        message.role == role
+        and message.content == content
+        and not message.tool_calls
+        and message.tool_call_id is None
+        and message.name is None
+    )
+
+
+def _as_dict(message: AgentMessage) -> dict[str, Any]:
+    """Return what an ``AgentMessage`` holds; what a multimodal subclass adds is not kept."""
+    found: dict[str, Any] = {"role": MessageRole(message.role).value, "content": message.content}
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        found["name"] = message.name
+    return found
+
+
+def _from_dict(found: Mapping[str, Any]) -> AgentMessage:
+    calls = found.get("tool_calls")
+    return AgentMessage(
+        role=MessageRole(found["role"]),
+        content=found["content"],
+        tool_calls=[ToolCall(c["id"], c["name"], c["arguments"]) for c in calls] if calls else None,
+        tool_call_id=found.get("tool_call_id"),
+        name=found.get("name"),
+    )

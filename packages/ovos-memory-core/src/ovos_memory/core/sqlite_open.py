@@ -1,0 +1,174 @@
+"""Opening SQLite files: private, in WAL mode, read-only where it must be, never touching what is newer than we are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from ovos_memory.core.errors import StoreTooNew, StoreUnavailable
+from ovos_memory.core.files import backup_path_1x, create_private_file, make_private_folder, sync_folder
+
+FILE_FORMAT = 1
+"""``PRAGMA user_version`` of our files; a bigger number means that a newer version wrote it."""
+_WAL_LIMIT_BYTES = 8 * 1024 * 1024
+_creating = threading.Lock()
+
+Mode = Literal["rw", "ro", "immutable"]
+Connect = Callable[[str], "Connection"]
+
+
+class Connection(sqlite3.Connection):
+    """A connection that knows how long it waits for a lock."""
+
+    wait_ms = -1
+
+    def wait_for_locks(self, wait_s: float) -> None:
+        """Let statements wait at most ``wait_s`` seconds for another process."""
+        wait_ms = max(0, int(wait_s * 1000))
+        if wait_ms != self.wait_ms:
+            self.execute(f"PRAGMA busy_timeout={wait_ms}")
+            self.wait_ms = wait_ms
+
+
+def connect(uri: str) -> Connection:
+    """Open a connection that any thread may use (one at a time), without implicit transactions."""
+    return sqlite3.connect(
+        uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0, factory=Connection
+    )
+
+
+def file_uri(path: Path, mode: Mode) -> str:
+    """Return the URI of a database file; ``mode`` is ``rw``, ``ro`` or ``immutable``."""
+    options = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    return f"file:{quote(os.fsencode(path))}?{options}"
+
+
+def prepare_file(path: Path) -> bool:
+    """Create folder and file, for their owner only, where they are missing.
+
+    Returns:
+        Whether the file was created.
+
+    Raises:
+        OSError: Something cannot be created.
+        StoreUnavailable: The path is no plain file.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise StoreUnavailable(f"{path} is not a plain file; name another path")
+        return False
+    make_private_folder(path.parent)
+    # Closing a file drops the locks that the process holds on it: no database may be opened in between.
+    with _creating:
+        return create_private_file(path)
+
+
+def refuse_newer(path: Path, plugin: str, open_connection: Connect, wait_s: float) -> None:
+    """Raise :class:`StoreTooNew` for a file of a newer version, through a connection that cannot change the file.
+
+    Anything else that is wrong with the file is left to those who open it for writing.
+    """
+    try:
+        connection = open_connection(file_uri(path, "ro"))
+        with contextlib.closing(connection):
+            connection.wait_for_locks(wait_s)
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error:
+        return
+    if version > FILE_FORMAT:
+        raise StoreTooNew(
+            f"{plugin}: {path} was written by a newer version (format {version}, known up to {FILE_FORMAT});"
+            " it stays as it is: update the package or name another path"
+        )
+
+
+def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> Connection:
+    """Return a connection in WAL mode whose commits survive a power cut and whose deletions leave no trace.
+
+    Raises:
+        sqlite3.Error: It cannot be opened; locked ones after ``deadline`` (``time.monotonic``).
+    """
+    with _creating:
+        connection = open_connection(file_uri(path, "rw"))
+    try:
+        connection.wait_for_locks(deadline - time.monotonic())
+        if not os.access(path, os.W_OK):  # SQLite opens such a file all the same, for reading
+            raise sqlite3.OperationalError("attempt to write a readonly database")
+        _switch_to_wal(connection, deadline)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _switch_to_wal(connection: Connection, deadline: float) -> None:
+    """Turn WAL mode on; where the file system has no shared memory the rollback journal stays."""
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # Unlike other statements this one does not wait for readers by itself.
+            if "locked" not in str(error) or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.01)
+
+
+def open_for_reading(path: Path, mode: Mode, open_connection: Connect, wait_s: float) -> Connection:
+    """Return a connection that never writes; ``mode`` as in :func:`file_uri`.
+
+    Raises:
+        sqlite3.Error: It cannot be opened or read.
+    """
+    with _creating:
+        connection = open_connection(file_uri(path, mode))
+    try:
+        connection.wait_for_locks(wait_s)
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def backup_database_1x(path: Path) -> Path:
+    """Copy a database that 1.x left, before it is converted, to ``<name>.1x.bak`` (mode 0600) and make it durable.
+
+    Safe while this process or another holds the database open, inside a write transaction that has not changed
+    anything yet as well: the copy is what was last committed.
+
+    Raises:
+        OSError: The copy cannot be written.
+        sqlite3.Error: The database cannot be read.
+    """
+    target = backup_path_1x(path)
+    temporary = target.with_name(target.name + ".tmp")
+    temporary.unlink(missing_ok=True)
+    create_private_file(temporary)
+    try:
+        with (
+            contextlib.closing(connect(file_uri(path, "ro"))) as source,
+            contextlib.closing(connect(file_uri(temporary, "rw"))) as copy,
+        ):
+            source.wait_for_locks(1.0)
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+        os.replace(temporary, target)
+    except BaseException:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            temporary.with_name(temporary.name + ending).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+    return target
