@@ -55,6 +55,12 @@ def own_folders(session: nox.Session) -> dict[str, str]:
     return {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("CONFIG", "DATA", "STATE")}
 
 
+def other_pythons() -> list[str]:
+    """Return pyenv's interpreters, whose names on the PATH only work for versions that are switched on."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser())
+    return [str(folder) for folder in sorted(root.glob("versions/3.1[0-9]*/bin"))]
+
+
 def build_wheels(session: nox.Session) -> Path:
     """Return the folder with every package's sdist and wheel, built when a source has changed."""
     env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment()}
@@ -135,7 +141,7 @@ def tox(session: nox.Session) -> None:
     version = "py{}{}".format(*sys.version_info[:2])
     names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
-    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
     work = Path(nox.options.envdir).parent / (
         ".tox" if bootstrap.cache_home().is_relative_to(ROOT) else "tox"
     )

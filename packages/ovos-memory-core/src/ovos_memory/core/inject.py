@@ -155,7 +155,7 @@ def _front(parts: Parts) -> list[AgentMessage]:
 
 
 def _without_beginning(text: str, seen: list[str]) -> str:
-    """Return the text without what stands in front of it already; members put their prompt above their block."""
+    """Return the text without what stands above it already; members put their prompt above their block."""
     while text:
         known = next((known for known in seen if text == known or text.startswith(f"{known}\n")), None)
         if known is None:

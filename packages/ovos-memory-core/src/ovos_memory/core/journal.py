@@ -22,20 +22,17 @@ from ovos_memory.core.exchanges import (
     copy_message,
     is_answered,
     make_exchange,
-    normalise,
     whole_tool_turns,
     window,
 )
 from ovos_memory.core.ledger import SqliteLedger
-from ovos_memory.core.render import strip_injected
+from ovos_memory.core.said import really_said
 from ovos_memory.core.shared import LruDict
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document, Exchange
 
 MAX_OPEN_SESSIONS = 8_000
 """Sessions whose unanswered question is remembered; beyond it the least recently used go."""
-INJECTED_CALL_PREFIX = "memrag_"
-"""Ids of the tool calls that inject mode ``tool`` makes up start with it."""
 _LONGEST_ANSWER = 65_536
 """Characters; later pieces of an answer that is longer begin a new document, so that none grows without end."""
 _PAGE = 64
@@ -82,7 +79,7 @@ class Journal:
         follow an answered question make its document longer.  A question that another one follows got no answer and
         is dropped.
         """
-        pieces = _said(messages)
+        pieces = really_said(messages)
         if not pieces:
             return []
         with self._locks[hash(session_id) % len(self._locks)]:
@@ -171,21 +168,6 @@ class Journal:
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what is held, waiting for a lock at most ``timeout_s``; the journal may be used again."""
         self._backlog.close(timeout_s)
-
-
-def _said(messages: Iterable[AgentMessage] | None) -> list[AgentMessage]:
-    """Return what was really said: without what a memory injected into the context."""
-    said = []
-    for message in normalise(messages):
-        calls = [c for c in message.tool_calls or () if not c.id.startswith(INJECTED_CALL_PREFIX)]
-        if message.tool_calls and not calls and not message.content:
-            continue
-        if message.role is MessageRole.TOOL and (message.tool_call_id or "").startswith(INJECTED_CALL_PREFIX):
-            continue
-        message.tool_calls = calls or None
-        message.content = strip_injected(message.content)
-        said.append(message)
-    return said
 
 
 def _is_silent(exchange: Exchange) -> bool:

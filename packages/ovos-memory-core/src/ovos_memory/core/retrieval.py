@@ -19,9 +19,10 @@ from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import conversation, session_key, split_exchanges
 from ovos_memory.core.inject import Parts, inject
-from ovos_memory.core.journal import INJECTED_CALL_PREFIX, Journal
+from ovos_memory.core.journal import Journal
 from ovos_memory.core.query import search_text
 from ovos_memory.core.render import block
+from ovos_memory.core.said import INJECTED_CALL_PREFIX
 from ovos_memory.core.text import clean, identity
 from ovos_memory.core.types import Document, MemoryHit
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import sys
@@ -15,9 +14,12 @@ from ovos_memory.testing.messages import pair
 from ovos_memory.testing.processes import Location, pack, unpack
 
 
-def main() -> None:
-    """Read commands until the input ends."""
-    replies = _private_stdout()
+def main(replies: TextIO) -> None:
+    """Read commands until the input ends.
+
+    Args:
+        replies: Where the answers go, one JSON line each; nothing else may write there.
+    """
     job = json.loads(sys.stdin.readline())
     try:
         memory = Location(**job["location"]).load()(job["config"])
@@ -31,13 +33,6 @@ def main() -> None:
             _reply(replies, {"value": command(memory, replies=replies, **request)})
         except Exception:
             _reply(replies, {"error": traceback.format_exc()})
-
-
-def _private_stdout() -> TextIO:
-    """Keep the real stdout for replies and send everything else (logs) to stderr."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return replies
 
 
 def _reply(replies: TextIO, answer: dict[str, Any]) -> None:

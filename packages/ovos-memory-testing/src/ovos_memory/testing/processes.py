@@ -17,7 +17,14 @@ from typing import Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
-_START = "from ovos_memory.testing.child import main; main()"
+_START = """
+import os
+replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+from ovos_memory.testing.child import main
+main(replies)
+"""
+# The real stdout is set aside for replies before the imports: OPM 2.7 logs to stdout while it is imported.
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+"""The keys that name a language model; shared by the memories that need one."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from ovos_memory.core.settings import NonNegative, Settings
+
+DEFAULT_API_URL = "http://localhost:8000/v1"
+
+
+class ChatEngineSettings(Settings):
+    """A chat plugin that runs in this process, instead of a server."""
+
+    module: str = Field(min_length=1, description="Entry point of any `opm.agents.chat` plugin.")
+    config: dict[str, Any] = Field(default_factory=dict, description="The plugin's own configuration.")
+
+
+class ChatSettings(Settings):
+    """Where the language model is."""
+
+    api_url: str = Field(DEFAULT_API_URL, description="Base address of any OpenAI-compatible server.")
+    api_key: str = Field("", description="Bearer token for the server, if it wants one; never logged.")
+    model: str = Field(
+        "", description="The model's id; blank: the first of the server's `/models` that is no embedding model."
+    )
+    chat_engine: ChatEngineSettings | None = Field(
+        None,
+        description="`{module, config}` of a chat plugin to run in this process instead of asking a server.",
+    )
+    request_options: dict[str, Any] = Field(
+        default_factory=dict,
+        description='More members for the request body, e.g. `{"chat_template_kwargs": {"enable_thinking": false}}`.',
+    )
+    max_wait_s: NonNegative = Field(
+        0.0, description="Seconds that recording a turn waits for the model's work on it; 0: nobody waits."
+    )
+
+    @field_validator("api_url")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        parts = urlsplit(value.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an address that starts with http:// or https://")
+        return value.strip()
