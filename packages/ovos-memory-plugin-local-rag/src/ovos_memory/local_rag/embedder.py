@@ -87,6 +87,13 @@ class Embedder:
             self._thread = threading.Thread(target=self._load, name="memory-embedder", daemon=True)
             self._thread.start()
 
+    def ready_in_s(self) -> float:
+        """Return the seconds until the model may be there, 0 when it is; begins to load it when that is due."""
+        if self.is_ready:
+            return 0.0
+        self.preload()
+        return max(0.05, self._retry_at - time.monotonic())
+
     def ensure(self) -> None:
         """Make sure that the model is loaded.
 

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ovos_memory.core.errors import OvosMemoryError
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.types import document_id
-from ovos_memory.local_rag.names import legal_collection_name, model_collection_name, vector_key, vector_metadata
+from ovos_memory.local_rag.names import (
+    legal_collection_name,
+    model_collection_name,
+    vector_key,
+    vector_metadata,
+)
 from ovos_memory.local_rag.scores import Direction, judge
 from ovos_memory.local_rag.vectors import SAME_MODEL_COSINE, Model
 
@@ -241,4 +246,6 @@ def store_identity(*parts: Any) -> str:
 
 def _origin(path: str) -> str:
     """Return 8 hex that tell this ledger from those of other hosts."""
-    return hashlib.sha256(f"{socket.gethostname()}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return hashlib.sha256(f"{socket.gethostname()}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[
+        :8
+    ]

@@ -40,8 +40,12 @@ def model_collection_name(base: str, number: int) -> str:
     if number <= 1:
         return base
     suffix = f".model{number}"
-    return legal_collection_name(base + suffix) if len(base) + len(suffix) <= 512 else legal_collection_name(
-        f"{base[:_LONGEST_STEM]}-{hashlib.sha256(base.encode()).hexdigest()[:16]}{suffix}"
+    return (
+        legal_collection_name(base + suffix)
+        if len(base) + len(suffix) <= 512
+        else legal_collection_name(
+            f"{base[:_LONGEST_STEM]}-{hashlib.sha256(base.encode()).hexdigest()[:16]}{suffix}"
+        )
     )
 
 
@@ -68,7 +72,8 @@ def store_text(text: str) -> str:
     if "\\" not in text and "\0" not in text and text.isascii():
         return text
     return "".join(
-        "\\\\" if c == "\\" else f"\\u{ord(c):04x}" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text
+        "\\\\" if c == "\\" else f"\\u{ord(c):04x}" if c == "\0" or "\ud800" <= c <= "\udfff" else c
+        for c in text
     )
 
 
@@ -94,7 +99,12 @@ def parse_vector_key(key: str, origin: str = "") -> tuple[str, int] | None:
         key = key[len(prefix) :]
     # A document id ends in "_<digits>", so a "#<digits>" behind that can only be the window.
     stem, mark, digits = key.rpartition("#")
-    if mark and digits.isascii() and digits.isdecimal() and re.fullmatch(r".*_\d+", stem, re.ASCII | re.DOTALL):
+    if (
+        mark
+        and digits.isascii()
+        and digits.isdecimal()
+        and re.fullmatch(r".*_\d+", stem, re.ASCII | re.DOTALL)
+    ):
         return from_store_text(stem), int(digits)
     return from_store_text(key), 0
 

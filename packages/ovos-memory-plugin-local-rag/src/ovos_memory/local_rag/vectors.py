@@ -110,7 +110,9 @@ class VectorTable:
         """Return the model that gave this vector for the fixed sentence, ``None`` for one that is new here."""
         import numpy as np
 
-        for number, blob, collection in connection.execute(f"SELECT id, probe, collection FROM {self._p}models"):
+        for number, blob, collection in connection.execute(
+            f"SELECT id, probe, collection FROM {self._p}models"
+        ):
             known = np.frombuffer(blob, dtype=np.float32)
             if len(known) == len(probe) and float(known @ probe) >= SAME_MODEL_COSINE:
                 return Model(number, len(known), _fingerprint(blob), collection)
@@ -126,7 +128,9 @@ class VectorTable:
 
     def model(self, connection: sqlite3.Connection, number: int) -> Model | None:
         """Return a model by its number."""
-        row = connection.execute(f"SELECT probe, collection FROM {self._p}models WHERE id=?", (number,)).fetchone()
+        row = connection.execute(
+            f"SELECT probe, collection FROM {self._p}models WHERE id=?", (number,)
+        ).fetchone()
         return None if row is None else Model(number, len(row[0]) // 4, _fingerprint(row[0]), row[1])
 
     def probe(self, connection: sqlite3.Connection, model: Model) -> Floats:
@@ -182,14 +186,18 @@ class VectorTable:
             if collection and pushed is not None
         ]
         connection.executemany(f"INSERT INTO {p}vectors_undeleted (collection, key) VALUES (?, ?)", undeleted)
-        connection.executemany(f"INSERT INTO {p}vectors_removed (seq) VALUES (?)", [(row[0],) for row in rows])
+        connection.executemany(
+            f"INSERT INTO {p}vectors_removed (seq) VALUES (?)", [(row[0],) for row in rows]
+        )
         connection.executemany(f"DELETE FROM {p}vectors WHERE seq=?", [(row[0],) for row in rows])
 
     # ------------------------------------------------------------------ reading
     def count(self, connection: sqlite3.Connection, model: Model, *, is_pushed: bool = False) -> int:
         """Return how many vectors a model has, or how many of them the vector store was given."""
         where = " AND pushed IS NOT NULL" if is_pushed else ""
-        row = connection.execute(f"SELECT COUNT(*) FROM {self._p}vectors WHERE model=?{where}", (model.id,)).fetchone()
+        row = connection.execute(
+            f"SELECT COUNT(*) FROM {self._p}vectors WHERE model=?{where}", (model.id,)
+        ).fetchone()
         return int(row[0])
 
     def changes(
@@ -203,7 +211,9 @@ class VectorTable:
         if newest is not None and newest > removed_after:
             removed = None
             if oldest <= removed_after + 1:
-                found = connection.execute(f"SELECT seq FROM {p}vectors_removed WHERE n > ?", (removed_after,))
+                found = connection.execute(
+                    f"SELECT seq FROM {p}vectors_removed WHERE n > ?", (removed_after,)
+                )
                 removed = [row[0] for row in found]
         added = connection.execute(
             f"SELECT seq, session, n, window, vector FROM {p}vectors WHERE seq > ? AND model = ?"
@@ -251,10 +261,13 @@ class VectorTable:
             if connection.execute(f"UPDATE {p}vectors SET pushed=1 WHERE seq=?", (vector.seq,)).rowcount:
                 continue
             key = vector_key(document_id(vector.session, vector.n), vector.window, origin)
-            connection.execute(f"INSERT INTO {p}vectors_undeleted (collection, key) VALUES (?, ?)", (collection, key))
+            connection.execute(
+                f"INSERT INTO {p}vectors_undeleted (collection, key) VALUES (?, ?)", (collection, key)
+            )
             # Newer vectors of the document may have been under that key already.
             connection.execute(
-                f"UPDATE {p}vectors SET pushed=NULL WHERE session=? AND n=?", (_bytes(vector.session), vector.n)
+                f"UPDATE {p}vectors SET pushed=NULL WHERE session=? AND n=?",
+                (_bytes(vector.session), vector.n),
             )
 
     def forget_pushes(self, connection: sqlite3.Connection, model: Model | None = None) -> None:
@@ -264,7 +277,9 @@ class VectorTable:
 
     def undeleted(self, connection: sqlite3.Connection, limit: int) -> list[tuple[int, str, str]]:
         """Return (number, collection, key) of what the vector store has still to delete."""
-        rows = connection.execute(f"SELECT n, collection, key FROM {self._p}vectors_undeleted LIMIT ?", (limit,))
+        rows = connection.execute(
+            f"SELECT n, collection, key FROM {self._p}vectors_undeleted LIMIT ?", (limit,)
+        )
         return [(row[0], row[1], row[2]) for row in rows]
 
     def note_deleted(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:

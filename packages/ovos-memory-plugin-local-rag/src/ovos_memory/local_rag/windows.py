@@ -19,7 +19,9 @@ def estimate_tokens(text: str) -> int:
     """
     letters = sum(1 for c in text if c.isascii() and c.isalpha())
     blanks = sum(1 for c in text if c.isspace())
-    ascii_rest = sum(1 for c in text if c.isascii()) - letters - sum(1 for c in text if c.isascii() and c.isspace())
+    ascii_rest = (
+        sum(1 for c in text if c.isascii()) - letters - sum(1 for c in text if c.isascii() and c.isspace())
+    )
     other = len(text) - letters - blanks - ascii_rest
     return 2 + letters // 3 + ascii_rest // 2 + other
 

@@ -89,7 +89,9 @@ class VectorStore:
             with self._guard("add"):
                 self._upsert(name, list(keys[part]), list(vectors[part]), [dict(m) for m in metadata[part]])
 
-    def _upsert(self, name: str, keys: list[str], vectors: list[Floats], metadata: list[dict[str, Any]]) -> None:
+    def _upsert(
+        self, name: str, keys: list[str], vectors: list[Floats], metadata: list[dict[str, Any]]
+    ) -> None:
         together = getattr(self._db, "add_embeddings_batch", None)
         if len(keys) > 1 and callable(together):
             together(keys, vectors, metadata, collection_name=name)
@@ -138,7 +140,8 @@ class VectorStore:
     def _query(self, name: str, vector: Floats, top_k: int, session: str | None, origin: str) -> list[Found]:
         answer = self._db.query(vector, top_k=top_k, return_metadata=True, collection_name=name)
         return [
-            Found(str(row[0]), float(row[1]), dict(row[2] or {}) if len(row) > 2 else {}) for row in answer or ()
+            Found(str(row[0]), float(row[1]), dict(row[2] or {}) if len(row) > 2 else {})
+            for row in answer or ()
         ]
 
     # ------------------------------------------------------------------ state

@@ -74,7 +74,9 @@ class ChromaStore(VectorStore):
                 where = {"where": {"$and": [{"session_id": session}, {"origin": origin}]}}
         # Metadata are read only where rows of other hosts can come up: they cost a third of the query.
         include = ["distances", "metadatas"] if self.is_served else ["distances"]
-        answer = self._collection(name).query(query_embeddings=[vector], n_results=top_k, include=include, **where)
+        answer = self._collection(name).query(
+            query_embeddings=[vector], n_results=top_k, include=include, **where
+        )
         metadata = answer["metadatas"][0] if self.is_served else [{}] * len(answer["ids"][0])
         return [
             Found(key, float(distance), dict(facts or {}))
@@ -118,6 +120,7 @@ def store_files(folder: Path) -> list[Path]:
     return [
         entry
         for entry in sorted(folder.iterdir())
-        if entry.name.startswith(DATABASE_FILE) and ".corrupt-" not in entry.name
+        if entry.name.startswith(DATABASE_FILE)
+        and ".corrupt-" not in entry.name
         or (entry.is_dir() and _SEGMENT_FOLDER.fullmatch(entry.name))
     ]

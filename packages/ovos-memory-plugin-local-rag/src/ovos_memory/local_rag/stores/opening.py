@@ -97,7 +97,9 @@ def open_store(place: StorePlace, collection: str, dimension: int, *, plugin: st
 
 def adapt(db: Any, *, plugin: str, is_served: bool = False, folder: Path | None = None) -> VectorStore:
     """Return the adapter that fits a plugin object."""
-    known = next((_MODULES[m] for m in _module_names(type(db)) if m in _MODULES and hasattr(db, "client")), None)
+    known = next(
+        (_MODULES[m] for m in _module_names(type(db)) if m in _MODULES and hasattr(db, "client")), None
+    )
     if known == CHROMA:
         return chroma.ChromaStore(db, plugin=plugin, is_served=is_served, folder=folder)
     if known == QDRANT:
@@ -109,7 +111,9 @@ def _module_names(kind: type) -> list[str]:
     return [base.__module__.partition(".")[0] for base in kind.__mro__]
 
 
-def _complete(place: StorePlace, factory: Callable[..., Any], collection: str, dimension: int) -> dict[str, Any]:
+def _complete(
+    place: StorePlace, factory: Callable[..., Any], collection: str, dimension: int
+) -> dict[str, Any]:
     """Return the constructor's configuration, with what a store needs and the user need not know."""
     config = dict(place.config)
     if place.plugin_name in (CHROMA, QDRANT):

@@ -82,7 +82,9 @@ class QdrantStore(VectorStore):
     def _point_id(self, key: str) -> str:
         return str(uuid.uuid5(self._namespace, key))
 
-    def _upsert(self, name: str, keys: list[str], vectors: list[Floats], metadata: list[dict[str, Any]]) -> None:
+    def _upsert(
+        self, name: str, keys: list[str], vectors: list[Floats], metadata: list[dict[str, Any]]
+    ) -> None:
         from qdrant_client import models
 
         points = [
@@ -112,7 +114,8 @@ class QdrantStore(VectorStore):
 
         wanted = {} if session is None else {"session_id": session, **({"origin": origin} if origin else {})}
         conditions: list[Any] = [
-            models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()
+            models.FieldCondition(key=key, match=models.MatchValue(value=value))
+            for key, value in wanted.items()
         ]
         answer = self._db.client.query_points(
             name,
