@@ -14,7 +14,9 @@ _running: weakref.WeakSet[Background] = weakref.WeakSet()
 
 
 class Background:
-    """Runs a function on a daemon thread, never twice at once; the end of the process waits two seconds for it.
+    """Runs a function on a daemon thread, never twice at once.
+
+    The end of the process waits two seconds for it.
 
     Args:
         name: Of the thread.

@@ -1,4 +1,4 @@
-"""Vectors as background work: documents are embedded again after a model change, or always with ``background``."""
+"""Vectors as background work: after a model change, for what failed, or always with ``background``."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _RETRY_FROM_S, _RETRY_TO_S = 5.0, 300.0
 _QUERY_CACHE = 32
 _QUERY_WINDOWS = 4
 _WINDOW_TOKENS = 256
-"""Windows of long texts are smaller than what the model holds: a vector over less text says it more clearly."""
+"""Windows of long texts are smaller than what the model holds: a vector over less text is a clearer one."""
 _SHORTEST_LIMIT_CHARS = 200
 
 
@@ -56,7 +56,7 @@ class Embedder:
 
     def _reset(self) -> None:
         self._pid = os.getpid()
-        self._model: Any | None = None
+        self._model: Any = None
         self._probe: Floats | None = None
         self._max_tokens = DEFAULT_MAX_TOKENS
         self._count: Callable[[str], int] = estimate_tokens
@@ -88,7 +88,7 @@ class Embedder:
             self._thread.start()
 
     def ready_in_s(self) -> float:
-        """Return the seconds until the model may be there, 0 when it is; begins to load it when that is due."""
+        """Return the seconds until the model may be there, 0 when it is; begins to load it when due."""
         if self.is_ready:
             return 0.0
         self.preload()
@@ -231,7 +231,7 @@ class Embedder:
     def _one(self, text: str) -> Floats | None:
         try:
             with self._lock:
-                reply = self._model.get_embeddings(text)  # type: ignore[union-attr]
+                reply = self._model.get_embeddings(text)
         except Exception as error:
             LOG.debug("%s: %d characters not embedded (%s)", self._plugin, len(text), type(error).__name__)
             self._check_alive(error)
@@ -246,7 +246,7 @@ class Embedder:
         """Tell a text that the model refuses from a model that fails."""
         try:
             with self._lock:
-                is_alive = unit_vector(self._model.get_embeddings(PROBE)) is not None  # type: ignore[union-attr]
+                is_alive = unit_vector(self._model.get_embeddings(PROBE)) is not None
         except Exception:
             is_alive = False
         if not is_alive:
@@ -263,7 +263,7 @@ class Embedder:
                 continue
             if self._max_chars is None or length < self._max_chars:
                 LOG.warning(
-                    "%s: embeddings plugin '%s' does not take %d characters; longer texts are embedded in windows of %d",
+                    "%s: embeddings plugin '%s' does not take %d characters; long texts are embedded by windows of %d",
                     self._plugin,
                     self.name,
                     min(len(text), self._max_chars or len(text)),
@@ -275,5 +275,5 @@ class Embedder:
 
     def _refuse(self, text: str) -> list[Floats]:
         raise BadReply(
-            f"{self._plugin}: embeddings plugin '{self.name}' has no usable vector for a text of {len(text)} characters"
+            f"{self._plugin}: embeddings plugin '{self.name}' has no usable vector for {len(text)} characters of text"
         )

@@ -1,4 +1,4 @@
-"""Exact search over the ledger's own vectors: the whole engine of a light stack, and the answer when a store fails."""
+"""Exact search over the ledger's own vectors: the engine of a light stack, and the answer when a store fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class ExactSearch:
     """Searches every vector of a ledger, those of other processes included; safe from any thread.
 
-    The vectors are read into memory at the first search and brought up to date, by what changed, at each further one.
+    The vectors are read into memory at the first search and brought up to date, by what changed, at each
+    further one.
 
     Args:
         database: The ledger's database.

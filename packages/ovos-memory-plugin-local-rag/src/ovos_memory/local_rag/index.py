@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ovos_utils.log import LOG
 
@@ -64,7 +64,9 @@ class VectorIndex:
         self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
         self.plugin = plugin
         self._clock = clock
-        self._worker = Worker(lambda: ledger, VectorConsumer(self), plugin=plugin, most=_BATCH, clock=clock)
+        self._worker: Worker[Any] = Worker(
+            lambda: ledger, cast(Any, VectorConsumer(self)), plugin=plugin, most=_BATCH, clock=clock
+        )
         self._pushing = Background("memory-vector-store")
         self._held: LruDict[tuple[str, str], list[Floats]] = LruDict(1_000)
         self._refused: LruDict[tuple[str, int], bool] = LruDict(1_000)
@@ -112,8 +114,8 @@ class VectorIndex:
         left = self.ledger.pending_count(CONSUMER, model.fingerprint)
         if left > EMBEDDED_IN_SEARCH or (left and model.id > 1):
             LOG.warning(
-                "%s: %d exchanges have no vectors of this embeddings model yet; they are embedded in the background,"
-                " and recalled as they become ready",
+                "%s: %d exchanges have no vectors of this embeddings model yet; they are embedded in the"
+                " background, and recalled as they become ready",
                 self.plugin,
                 left,
             )
@@ -146,7 +148,7 @@ class VectorIndex:
         return vectors
 
     def keep(self, documents: Sequence[Document], vectors: Sequence[Sequence[Floats]]) -> None:
-        """Store vectors and mark their documents done, those only that are still stored as they were embedded.
+        """Store vectors and mark their documents done: those that are still stored as they were embedded.
 
         Raises:
             StoreError: The ledger cannot be written.

@@ -12,7 +12,8 @@ from ovos_memory.core.shared import ProcessLock
 GGUF_LOCK = ProcessLock()
 """Held while a GGUF model is loaded or used.
 
-One llama.cpp model in two threads kills the process, and two models that load at once leave stdout on /dev/null.
+One llama.cpp model in two threads kills the process, and two models that load at once leave stdout on
+/dev/null.
 """
 
 _DEFAULT_STACK = ("ovos-gguf-embeddings-plugin", "ovos-chromadb-embeddings-plugin")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FIRST_CAPACITY = 256
 _NUMBER_BITS = 40
-"""A document is one integer here: its session's code above these bits, its number within the session below."""
+"""A document is one integer here: its session's code above these bits, its number within it below."""
 
 
 class StoredVector(NamedTuple):

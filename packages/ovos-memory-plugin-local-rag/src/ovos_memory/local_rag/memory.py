@@ -20,8 +20,8 @@ _DRAIN_S = 5.0
 class LocalRAGMemory(BaseRetrievalMemory):
     """Recalls exchanges by meaning: retrieval-augmented generation without a server.
 
-    The exchange is on disk, in the ledger, before anything else happens; its vectors follow, into the ledger too, and
-    from there into the vector store.
+    The exchange is on disk, in the ledger, before anything else happens; its vectors follow, into the ledger
+    too, and from there into the vector store.
 
     Args:
         config: The block ``ovos-memory-plugin-local-rag`` of the persona file; copied.
@@ -73,7 +73,7 @@ class LocalRAGMemory(BaseRetrievalMemory):
         return answer(self._source.index(), text, session_id, top_k, self.journal.held())
 
     def close(self) -> None:
-        """Finish what can be finished in five seconds, and let go of the files; the memory may be used again."""
+        """Finish what five seconds allow, and let go of the files; the memory may be used again."""
         self.boundary.call("close", lambda: self._source.drain(_DRAIN_S), lambda: None)
         super().close()
 

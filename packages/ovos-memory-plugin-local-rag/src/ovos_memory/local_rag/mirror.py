@@ -115,9 +115,9 @@ class StoreMirror:
     def _choose(self, store: VectorStore, model: Model) -> str:
         """Return the collection for a model that has none yet.
 
-        On a store of one's own the ledger's first model has the plain name.  A served one may have been given that
-        name by another host with another model, so beside each collection lies one with the vector of the fixed
-        sentence.
+        On a store of one's own the ledger's first model has the plain name.  A served one may have been given
+        that name by another host with another model, so beside each collection lies one with the vector of
+        the fixed sentence.
         """
         if not store.is_served:
             return model_collection_name(self._base, model.id)

@@ -24,9 +24,10 @@ MAX_CONTENT_CHARS = 32_768
 def legal_collection_name(name: str) -> str:
     """Return the name of a collection that any store accepts.
 
-    A name that chromadb accepts (3-512 characters of ``[a-zA-Z0-9._-]``, alphanumeric at both ends, no ``..``, no IP
-    address) is returned as it is.  Of any other name what is legal stays readable, and a hash of the whole name is
-    appended, so that two names never become one; a legal name that looks like such a derived one is derived again.
+    A name that chromadb accepts (3-512 characters of ``[a-zA-Z0-9._-]``, alphanumeric at both ends, no
+    ``..``, no IP address) is returned as it is.  Of any other name what is legal stays readable, and a hash
+    of the whole name is appended, so that two names never become one; a legal name that looks like such a
+    derived one is derived again.
     """
     if _LEGAL.fullmatch(name) and ".." not in name and not _is_ip(name) and not _DERIVED.fullmatch(name):
         return name
@@ -112,8 +113,8 @@ def parse_vector_key(key: str, origin: str = "") -> tuple[str, int] | None:
 def vector_metadata(document: Document, origin: str = "") -> dict[str, Any]:
     """Return the metadata of a document's vectors as a fresh dict of values that every store accepts.
 
-    ``content`` and ``session_id`` are always there; of the caller's own metadata plain values stay, ``None`` is
-    dropped and anything else becomes JSON text.
+    ``content`` and ``session_id`` are always there; of the caller's own metadata plain values stay, ``None``
+    is dropped and anything else becomes JSON text.
     """
     metadata = plain_metadata(document.metadata)
     metadata["content"] = document.content[:MAX_CONTENT_CHARS]

@@ -20,8 +20,8 @@ _STATE = "taken_over"
 def take_over_1x(index: VectorIndex, model: Model) -> None:
     """Move the exchanges of a collection that 1.x filled into the ledger, once.
 
-    1.x kept them nowhere else.  When they are safe in the ledger the collection is emptied: what it holds from then
-    on is made from the ledger, and forgetting reaches everything.
+    1.x kept them nowhere else.  When they are safe in the ledger the collection is emptied: what it holds
+    from then on is made from the ledger, and forgetting reaches everything.
 
     Raises:
         OvosMemoryError: The store or the ledger cannot be used just now; it is tried again.
@@ -77,7 +77,7 @@ def _rows(found: object) -> list[tuple[str, str]]:
 
 
 def as_exchange(content: str) -> Exchange | None:
-    """Return the exchange that ``"Q: …\\nA: …"`` was made of, ``None`` for any other text."""
+    """Return the exchange that a text of ``Q:`` and ``A:`` was made of, ``None`` for any other text."""
     question, mark, answer = content.partition("\nA: ")
     if not question.startswith("Q: ") or not mark:
         return None

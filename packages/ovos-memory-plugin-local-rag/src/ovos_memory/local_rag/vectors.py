@@ -13,7 +13,6 @@ from ovos_memory.local_rag.matrix import StoredVector
 from ovos_memory.local_rag.names import vector_key
 
 if TYPE_CHECKING:
-    from ovos_memory.core.sqlite import Database
     from ovos_memory.local_rag.matrix import Floats
 
 SAME_MODEL_COSINE = 0.98
@@ -77,15 +76,16 @@ class VectorTable:
     def _create(self, connection: sqlite3.Connection) -> None:
         p = self._p
         for statement in (
-            f"CREATE TABLE {p}models (id INTEGER PRIMARY KEY, probe BLOB NOT NULL, collection TEXT NOT NULL DEFAULT '')",
+            f"CREATE TABLE {p}models (id INTEGER PRIMARY KEY, probe BLOB NOT NULL,"
+            " collection TEXT NOT NULL DEFAULT '')",
             f"CREATE TABLE {p}vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL,"
             " session BLOB NOT NULL, n INTEGER NOT NULL, window INTEGER NOT NULL, pushed INTEGER,"
             " vector BLOB NOT NULL)",
             f"CREATE INDEX {p}vectors_document ON {p}vectors (session, n)",
             f"CREATE INDEX {p}vectors_pushed ON {p}vectors (model, pushed)",
             f"CREATE TABLE {p}vectors_removed (n INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL)",
-            f"CREATE TABLE {p}vectors_undeleted (n INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL,"
-            " key TEXT NOT NULL)",
+            f"CREATE TABLE {p}vectors_undeleted (n INTEGER PRIMARY KEY AUTOINCREMENT,"
+            " collection TEXT NOT NULL, key TEXT NOT NULL)",
             f"CREATE TABLE {p}vectors_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
         ):
             connection.execute(statement)
@@ -107,7 +107,7 @@ class VectorTable:
 
     # ------------------------------------------------------------------ models
     def find_model(self, connection: sqlite3.Connection, probe: Floats) -> Model | None:
-        """Return the model that gave this vector for the fixed sentence, ``None`` for one that is new here."""
+        """Return the model that gave this vector for the fixed sentence, ``None`` for a new one."""
         import numpy as np
 
         for number, blob, collection in connection.execute(
@@ -166,14 +166,16 @@ class VectorTable:
         for document in documents:
             self._drop(connection, document, None)
         connection.execute(
-            f"DELETE FROM {self._p}vectors_removed WHERE n <= (SELECT MAX(n) FROM {self._p}vectors_removed) - ?",
+            f"DELETE FROM {self._p}vectors_removed"
+            f" WHERE n <= (SELECT MAX(n) FROM {self._p}vectors_removed) - ?",
             (_KEPT_REMOVALS,),
         )
 
     def _drop(self, connection: sqlite3.Connection, document: Document, model: Model | None) -> None:
         p = self._p
         rows = connection.execute(
-            f"SELECT v.seq, v.window, v.pushed, m.collection FROM {p}vectors v JOIN {p}models m ON m.id = v.model"
+            f"SELECT v.seq, v.window, v.pushed, m.collection"
+            f" FROM {p}vectors v JOIN {p}models m ON m.id = v.model"
             " WHERE v.session=? AND v.n=? AND (? IS NULL OR v.model=?)",
             (_bytes(document.session_id), document.n, model and model.id, model and model.id),
         ).fetchall()

@@ -14,8 +14,8 @@ _WORD = re.compile(r"\s+")
 def estimate_tokens(text: str) -> int:
     """Return an upper-side guess of how many tokens a multilingual model makes of a text.
 
-    Where the embedder shows its tokenizer that is used instead.  A Latin letter counts a third of a token, a digit or
-    a sign one half, any other letter or sign a whole one.
+    Where the embedder shows its tokenizer that is used instead.  A Latin letter counts a third of a token, a
+    digit or a sign one half, any other letter or sign a whole one.
     """
     letters = sum(1 for c in text if c.isascii() and c.isalpha())
     blanks = sum(1 for c in text if c.isspace())
@@ -35,9 +35,9 @@ def split_windows(
 ) -> list[str]:
     """Return a text in windows of at most ``max_tokens`` tokens (and ``max_chars`` characters), in order.
 
-    A text that fits is one window.  Windows end between words where there is one in their last quarter, and each
-    repeats the last eighth of the one before, so that a statement on the seam is whole in one of them.  At most
-    :data:`MAX_WINDOWS` come back: of a longer text the first ones and the last few.
+    A text that fits is one window.  Windows end between words where there is one in their last quarter, and
+    each repeats the last eighth of the one before, so that a statement on the seam is whole in one of them.
+    At most :data:`MAX_WINDOWS` come back: of a longer text the first ones and the last few.
 
     Args:
         text: Any text.

@@ -120,7 +120,6 @@ def store_files(folder: Path) -> list[Path]:
     return [
         entry
         for entry in sorted(folder.iterdir())
-        if entry.name.startswith(DATABASE_FILE)
-        and ".corrupt-" not in entry.name
+        if (entry.name.startswith(DATABASE_FILE) and ".corrupt-" not in entry.name)
         or (entry.is_dir() and _SEGMENT_FOLDER.fullmatch(entry.name))
     ]

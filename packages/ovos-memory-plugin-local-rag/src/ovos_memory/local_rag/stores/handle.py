@@ -24,9 +24,10 @@ _LOCK_FILE = ".ovos-memory-writer"
 class StoreHandle:
     """Opens a store at the first use, again after it was lost, and not again and again while it fails.
 
-    Stores that live in this machine's files do not expect two processes: chromadb does not show one what the other
-    adds, and Qdrant admits only one.  So the first process that uses a store has it, and the others answer from the
-    ledger's own vectors; what they record the first one, or the next, hands over to the store.
+    Stores that live in this machine's files do not expect two processes: chromadb does not show one what the
+    other adds, and Qdrant admits only one.  So the first process that uses a store has it, and the others
+    answer from the ledger's own vectors; what they record the first one, or the next, hands over to the
+    store.
 
     Args:
         place: Which store.

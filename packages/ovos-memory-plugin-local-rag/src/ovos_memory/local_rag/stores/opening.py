@@ -142,9 +142,10 @@ def _construct(factory: Callable[..., Any], config: dict[str, Any], folder: Path
     except BaseException as error:  # a panic in a store's native code is no Exception
         if not isinstance(error, Exception) and "panic" not in type(error).__name__.lower():
             raise
+        where = folder or config.get("host") or config.get("url") or "its default place"
         raise StoreUnavailable(
-            f"vector store at {folder or config.get('host') or config.get('url') or 'its default place'} cannot be"
-            f" opened ({type(error).__name__}); answers come from the ledger's own vectors, it is tried again later"
+            f"vector store at {where} cannot be opened ({type(error).__name__});"
+            " answers come from the ledger's own vectors, it is tried again later"
         ) from error
 
 

@@ -22,8 +22,8 @@ _PAGE = 1_000
 class QdrantStore(VectorStore):
     """Qdrant; searches within a session by a filter.
 
-    It talks to the plugin's client itself: the plugin's own methods write into the metadata they get, print the keys
-    of what they delete, and know one vector size for all collections.
+    It talks to the plugin's client itself: the plugin's own methods write into the metadata they get, print
+    the keys of what they delete, and know one vector size for all collections.
 
     Args:
         db: The plugin object.
