@@ -36,14 +36,14 @@ class FakeEmbedder:
 
     Attributes:
         dimension: Numbers per vector.
-        most_at_once: The most threads that were inside together; two kill llama.cpp.
+        mode: What comes back; may be changed at any time.  ``float32`` is a list of numpy scalars, ``array`` a
             numpy array, ``echo`` the request itself, ``hangs`` waits for :attr:`release`.
         salt: Another one makes another model of the same dimension.
         max_chars: Longer texts are answered as :attr:`beyond` says; ``None``: no limit.
         beyond: What happens to longer texts.
         fails_on: Texts that contain one of these get the mode; ``()``: all texts do.
         texts: What was embedded, in order.
-        most_at_once: The most threads that were inside together; llama.cpp dies of two.
+        most_at_once: The most threads that were inside together; two kill llama.cpp.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
