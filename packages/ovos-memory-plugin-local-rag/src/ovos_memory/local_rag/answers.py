@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.errors import OvosMemoryError
 from ovos_memory.core.types import Document, MemoryHit, document_id
+from ovos_memory.local_rag.held import hit_of
 from ovos_memory.local_rag.names import parse_vector_key, store_text
 
 if TYPE_CHECKING:
@@ -21,37 +22,33 @@ _FEW_HIDDEN = 64
 _MOST_ASKED = 4_096
 
 
-def answer(
-    index: VectorIndex, text: str, session_id: str | None, top_k: int, held: Sequence[Document]
-) -> list[MemoryHit]:
-    """Return the hits for a text, best first, of equals the newest first.
+Ranked = tuple[MemoryHit, int]
+"""A hit and how new it is."""
+
+
+def ranked_hits(index: VectorIndex, vector: Floats, session_id: str | None, top_k: int) -> list[Ranked]:
+    """Return the documents nearest to a query's vector, in no order.
 
     Args:
         index: The vectors.
-        text: What to search for.
+        vector: The query's.
         session_id: Only this session; ``None``: all.
-        top_k: How many at most.
-        held: Documents that are not in the ledger yet.
+        top_k: How many are wanted; a few more may come.
 
     Raises:
         OvosMemoryError: The model or the ledger cannot be used.
     """
-    vector = index.embedder.query_vector(text)
-    if vector is None:
-        return []
     model = index.model()
     index.boundary.call("index", lambda: index.embed_leftovers(model), lambda: None)
     search = _Search(index, model, vector, session_id, top_k)
-    hits = search.from_store()
-    if hits is None:
-        hits = search.exact()
-    hits += _held(index, vector, session_id, held)
-    hits.sort(key=lambda ranked: (-round(ranked[0].score, 6), -ranked[1]))
-    return [hit for hit, _ in hits[:top_k]]
+    found = search.from_store()
+    return search.exact() if found is None else found
 
 
-Ranked = tuple[MemoryHit, int]
-"""A hit and how new it is."""
+def best_first(ranked: list[Ranked], top_k: int) -> list[MemoryHit]:
+    """Return the ``top_k`` best hits, of equals the newest first."""
+    ranked.sort(key=lambda each: (-round(each[0].score, 6), -each[1]))
+    return [hit for hit, _ in ranked[:top_k]]
 
 
 class _Search:
@@ -86,6 +83,8 @@ class _Search:
             return None
         try:
             store, collection = index.mirror.open(self._model)
+            if index.mirror.is_blind(store):
+                return None
             if self._session is not None and not store.can_filter:
                 return None
             with index.ledger.database.read() as connection:
@@ -157,9 +156,7 @@ class _Search:
 
 
 def _hit(document: Document, score: float) -> Ranked:
-    metadata: dict[str, Any] = dict(document.metadata)
-    metadata |= {"session_id": document.session_id, "created_at": document.created_at}
-    return MemoryHit(document.content, document.id, float(score), metadata), document.change
+    return hit_of(document, score), document.change
 
 
 def _foreign(found: Sequence[Found], direction: Direction) -> list[Ranked]:
@@ -178,15 +175,3 @@ def _merged(first: list[Ranked], second: list[Ranked]) -> list[Ranked]:
     """Return both lists as one, a document once, with the second's score."""
     later = {hit.source for hit, _ in second}
     return [each for each in first if each[0].source not in later] + second
-
-
-def _held(
-    index: VectorIndex, vector: Floats, session_id: str | None, held: Sequence[Document]
-) -> list[Ranked]:
-    hits = []
-    for document in held:
-        if session_id is None or document.session_id == session_id:
-            made = index.held_vectors(document)
-            if made:
-                hits.append((_hit(document, max(float(v @ vector) for v in made))[0], 1 << 62))
-    return hits

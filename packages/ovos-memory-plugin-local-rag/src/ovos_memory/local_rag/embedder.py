@@ -263,7 +263,7 @@ class Embedder:
                 continue
             if self._max_chars is None or length < self._max_chars:
                 LOG.warning(
-                    "%s: embeddings plugin '%s' does not take %d characters; long texts are embedded by windows of %d",
+                    "%s: embeddings plugin '%s' refuses %d characters; long texts are embedded in windows of %d",
                     self._plugin,
                     self.name,
                     min(len(text), self._max_chars or len(text)),
@@ -275,5 +275,5 @@ class Embedder:
 
     def _refuse(self, text: str) -> list[Floats]:
         raise BadReply(
-            f"{self._plugin}: embeddings plugin '{self.name}' has no usable vector for {len(text)} characters of text"
+            f"{self._plugin}: '{self.name}' has no usable vector for {len(text)} characters of text"
         )

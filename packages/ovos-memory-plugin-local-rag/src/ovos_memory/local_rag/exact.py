@@ -1,4 +1,4 @@
-"""Exact search over the ledger's own vectors: the engine of a light stack, and the answer when a store fails."""
+"""Exact search over the ledger's own vectors: the engine of a light stack, the answer when a store fails."""
 
 from __future__ import annotations
 

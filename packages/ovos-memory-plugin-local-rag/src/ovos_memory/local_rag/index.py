@@ -41,7 +41,6 @@ class VectorIndex:
         ledger: The documents.
         table: Their vectors, in the same database.
         embedder: Makes them.
-        mirror: The vector store; ``None``: the ledger's own vectors are all there is.
         plugin: Entry-point name of the memory, for messages.
         clock: Returns epoch seconds.
     """
@@ -51,7 +50,6 @@ class VectorIndex:
         ledger: SqliteLedger,
         table: VectorTable,
         embedder: Embedder,
-        mirror: StoreMirror | None,
         *,
         plugin: str,
         clock: Callable[[], float] = time.time,
@@ -59,7 +57,8 @@ class VectorIndex:
         self.ledger = ledger
         self.table = table
         self.embedder = embedder
-        self.mirror = mirror
+        self.mirror: StoreMirror | None = None
+        """The vector store; ``None``: the ledger's own vectors are all there is."""
         self.exact = ExactSearch(ledger.database, table)
         self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
         self.plugin = plugin
@@ -68,13 +67,8 @@ class VectorIndex:
             lambda: ledger, cast(Any, VectorConsumer(self)), plugin=plugin, most=_BATCH, clock=clock
         )
         self._pushing = Background("memory-vector-store")
-        self._held: LruDict[tuple[str, str], list[Floats]] = LruDict(1_000)
         self._refused: LruDict[tuple[str, int], bool] = LruDict(1_000)
         self._told_models: set[int] = set()
-
-    def keep_alive(self, owners: Sequence[object]) -> None:
-        """Hold on to the owners of shared resources for as long as this index lives."""
-        self._owners = list(owners)
 
     def now(self) -> float:
         """Return epoch seconds."""
@@ -168,22 +162,16 @@ class VectorIndex:
         Raises:
             OvosMemoryError: It did not work; what is in the ledger is embedded later.
         """
-        stored = [document for document in documents if document.row >= 0]
         if in_background:
-            if stored:
-                self._worker.wake()
+            self._worker.wake()
             return
-        for document in documents:
-            if document.row < 0:
-                self.held_vectors(document)
-        for start in range(0, len(stored), _BATCH):
-            part = stored[start : start + _BATCH]
+        for start in range(0, len(documents), _BATCH):
+            part = documents[start : start + _BATCH]
             vectors = self.embed(part)
             self.keep(part, vectors)
             if not all(vectors):
                 self._worker.wake()  # it tries a few times more, and gives up in the end
-        if stored:
-            self.push_safely()
+        self.push_safely()
 
     def embed_leftovers(self, model: Model) -> None:
         """Embed the newest exchanges that have no vectors yet; called by a search."""
@@ -191,13 +179,6 @@ class VectorIndex:
         left = [d for d in left if (d.id, d.change) not in self._refused]
         if left:
             self.keep(left, self.embed(left))
-
-    def held_vectors(self, document: Document) -> list[Floats]:
-        """Return the vectors of a document that is only in memory."""
-        key = document.id, document.content
-        if key not in self._held:
-            self._held[key] = self.embedder.batch([document.content])[0]
-        return self._held[key]
 
     # ------------------------------------------------------------------ the vector store
     def push_safely(self) -> None:

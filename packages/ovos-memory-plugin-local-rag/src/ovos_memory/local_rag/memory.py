@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from ovos_memory.core.errors import StoreError
 from ovos_memory.core.retrieval import BaseRetrievalMemory
 from ovos_memory.core.types import Document, MemoryHit
 
@@ -65,12 +66,26 @@ class LocalRAGMemory(BaseRetrievalMemory):
 
     def _index(self, documents: list[Document]) -> None:
         settings = cast("LocalRAGSettings", self.settings)
-        self._source.index().record(documents, in_background=settings.background)
+        stored = [document for document in documents if document.row >= 0]
+        if stored:
+            self._source.index().record(stored, in_background=settings.background)
+        if not settings.background:
+            for document in documents:
+                if document.row < 0:
+                    self._source.held.of(document)
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
-        from ovos_memory.local_rag.answers import answer
+        from ovos_memory.local_rag.answers import best_first, ranked_hits
 
-        return answer(self._source.index(), text, session_id, top_k, self.journal.held())
+        vector = self._source.embedder.query_vector(text)
+        if vector is None:
+            return []
+        ranked = self._source.held.ranked(vector, session_id, self.journal.held())
+        try:
+            ranked += ranked_hits(self._source.index(), vector, session_id, top_k)
+        except StoreError as error:
+            self.boundary.failed("search", error, session_id=session_id)
+        return best_first(ranked, top_k)
 
     def close(self) -> None:
         """Finish what five seconds allow, and let go of the files; the memory may be used again."""

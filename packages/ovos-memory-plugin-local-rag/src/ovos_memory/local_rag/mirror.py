@@ -66,6 +66,7 @@ class StoreMirror:
         self._opened: tuple[VectorStore, Model, str] | None = None
         self._origin = ""
         self._directions: dict[str, Direction] = {}
+        self._blind: VectorStore | None = None
 
     @property
     def origin(self) -> str:
@@ -187,7 +188,32 @@ class StoreMirror:
         )
         with self._ledger.database.write(10.0) as connection:
             self._table.note_push(connection, vectors, collection, self._origin)
+        if known and not store.shows_at_once:
+            self._look_whether_it_shows(store, collection, np.frombuffer(known[-1].blob, dtype=np.float32))
         return len(vectors)
+
+    def _look_whether_it_shows(self, store: VectorStore, collection: str, vector: Floats) -> None:
+        """Ask for what was just handed over: some stores show only what was there when they were opened."""
+        import numpy as np
+
+        found = store.query(collection, vector, 1)
+        shown = store.vector(collection, found[0].key) if found else None
+        nearest = None if shown is None else np.asarray(shown, dtype=np.float32).ravel()
+        is_shown = nearest is not None and len(nearest) == len(vector) and bool(nearest @ vector > 0.999)
+        self._blind = None if is_shown else store
+
+    def is_blind(self, store: VectorStore) -> bool:
+        """Return whether the store cannot be relied on to show everything it was given."""
+        if self._blind is store:
+            return True
+        if not store.may_be_another:
+            return False
+        model, collection = (self._opened or (None, None, ""))[1:]
+        if model is None:
+            return True
+        with self._ledger.database.read() as connection:
+            expected = self._table.count(connection, model, is_pushed=True)
+        return store.count(collection) < expected
 
     def _delete(self, store: VectorStore) -> None:
         while True:

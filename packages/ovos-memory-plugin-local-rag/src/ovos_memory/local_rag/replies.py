@@ -14,7 +14,7 @@ _SAMPLE = b"one short sentence"
 
 
 def unit_vector(reply: Any) -> Floats | None:
-    """Return a plugin's reply as float32 of unit length, ``None`` for what is no vector, zero or not finite."""
+    """Return a plugin's reply as float32 of unit length, ``None`` when it is no vector, zero or infinite."""
     import numpy as np
 
     if isinstance(reply, (str, bytes)) or reply is None:

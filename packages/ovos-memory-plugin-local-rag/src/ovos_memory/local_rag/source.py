@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
-from ovos_memory.core.shared import acquire
+from ovos_memory.core.shared import ProcessLock, acquire
 from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.names import file_stem, legal_collection_name
 from ovos_memory.local_rag.stores.opening import StorePlace, store_place
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ovos_memory.core.boundary import Boundary
     from ovos_memory.core.ledger import SqliteLedger
     from ovos_memory.local_rag.embedder import Embedder
+    from ovos_memory.local_rag.held import HeldVectors
     from ovos_memory.local_rag.index import VectorIndex
     from ovos_memory.local_rag.mirror import StoreMirror
     from ovos_memory.local_rag.settings import LocalRAGSettings
-    from ovos_memory.local_rag.vectors import VectorTable
 
 _PREFIX = "rag_"
 
@@ -52,7 +52,7 @@ class IndexSource:
         self._settings = settings
         self._plugin = plugin
         self._clock = clock
-        self._embedder = embedder
+        self._given_embedder = embedder
         self._embeddings_db = embeddings_db
         self._collection = legal_collection_name(settings.collection)
         self._place: StorePlace | None = None
@@ -62,6 +62,9 @@ class IndexSource:
             )
         self.ledger_path = self._ledger_path()
         self._is_open = False
+        self._opening = ProcessLock()
+        self._embedder: Embedder | None = None
+        self._held: HeldVectors | None = None
         self._preloading = Background("memory-preload")
 
     def _ledger_path(self) -> str | Path:
@@ -104,6 +107,36 @@ class IndexSource:
         self._is_open = True
         return index
 
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder, one per process and configuration; it is not loaded here."""
+        from ovos_memory.local_rag.embedder import Embedder
+
+        with self._opening:
+            if self._embedder is None:
+                name, config = self._settings.embeddings_plugin, self._settings.embeddings_config
+                self._embedder = (
+                    Embedder(name, {}, plugin=self._plugin, instance=self._given_embedder)
+                    if self._given_embedder is not None
+                    else acquire(
+                        ("local-rag-embedder", self._embedder_key()),
+                        lambda: Embedder(name, config, plugin=self._plugin),
+                        self,
+                    )
+                )
+            return self._embedder
+
+    @property
+    def held(self) -> HeldVectors:
+        """Vectors of what is only in memory."""
+        from ovos_memory.local_rag.held import HeldVectors
+
+        embedder = self.embedder
+        with self._opening:
+            if self._held is None:
+                self._held = HeldVectors(embedder)
+            return self._held
+
     def preload(self, boundary: Boundary) -> None:
         """Open everything behind the construction, so that the first turn need not wait; never raises."""
         self._preloading.start(lambda: boundary.call("preload", lambda: self.index().warm_up(), lambda: None))
@@ -119,7 +152,7 @@ class IndexSource:
         # A database in memory belongs to one memory; objects handed in are told apart by themselves.
         alone = id(self) if self.ledger_path == IN_MEMORY else None
         given = (
-            id(self._embedder) if self._embedder else None,
+            id(self._given_embedder) if self._given_embedder else None,
             id(self._embeddings_db) if self._embeddings_db else None,
         )
         return (
@@ -149,29 +182,11 @@ class IndexSource:
             self.ledger_path, plugin=self._plugin, migrations=table.migrations(), component=table.component
         )
         ledger = SqliteLedger(database, prefix=_PREFIX, index=table)
-        embedder = self._shared_embedder()
-        index = VectorIndex(
-            ledger, table, embedder, self._mirror(ledger, table), plugin=self._plugin, clock=self._clock
-        )
-        index.keep_alive(self._owners)
+        index = VectorIndex(ledger, table, self.embedder, plugin=self._plugin, clock=self._clock)
+        index.mirror = self._mirror(index)
         return index
 
-    def _shared_embedder(self) -> Embedder:
-        from ovos_memory.local_rag.embedder import Embedder
-
-        settings = self._settings
-        self._owners: list[object] = []
-        if self._embedder is not None:
-            return Embedder(settings.embeddings_plugin, {}, plugin=self._plugin, instance=self._embedder)
-        owner = _Owner()
-        self._owners.append(owner)
-        return acquire(
-            ("local-rag-embedder", self._embedder_key()),
-            lambda: Embedder(settings.embeddings_plugin, settings.embeddings_config, plugin=self._plugin),
-            owner,
-        )
-
-    def _mirror(self, ledger: SqliteLedger, table: VectorTable) -> StoreMirror | None:
+    def _mirror(self, index: VectorIndex) -> StoreMirror | None:
         from ovos_memory.local_rag.mirror import Handle, StoreMirror, store_identity
         from ovos_memory.local_rag.stores.handle import GivenStore, StoreHandle
         from ovos_memory.local_rag.stores.opening import adapt
@@ -183,18 +198,12 @@ class IndexSource:
         if self._embeddings_db is not None:
             handle = GivenStore(adapt(self._embeddings_db, plugin=self._plugin, is_served=place.is_served))
         else:
-            owner = _Owner()
-            self._owners.append(owner)
             handle = acquire(
-                ("local-rag-store", self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), owner
+                ("local-rag-store", self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), index
             )
         where = {key: place.config.get(key) for key in ("path", "host", "url", "port")}
         identity = store_identity(place.plugin_name, sorted(where.items(), key=str), self._collection)
-        return StoreMirror(handle, ledger, table, collection=self._collection, identity=identity)
-
-
-class _Owner:
-    """Uses a shared resource for as long as an index lives."""
+        return StoreMirror(handle, index.ledger, index.table, collection=self._collection, identity=identity)
 
 
 def _canonical(config: Any) -> str:

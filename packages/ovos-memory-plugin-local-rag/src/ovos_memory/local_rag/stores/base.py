@@ -39,13 +39,21 @@ class VectorStore:
         db: The plugin object.
         plugin: Entry-point name of the memory, for messages.
         is_served: Whether other hosts may use the same store.
+        may_be_another: Whether another process of the same configuration may hold other rows: a store that
+            is neither served nor in files that we know of.
     """
 
     can_filter = False
     """Whether :meth:`query` can search within one session."""
 
-    def __init__(self, db: Any, *, plugin: str, is_served: bool = False) -> None:
+    shows_at_once = False
+    """Whether a query is known to see what was added before it."""
+
+    def __init__(
+        self, db: Any, *, plugin: str, is_served: bool = False, may_be_another: bool = False
+    ) -> None:
         self._db = db
+        self.may_be_another = may_be_another
         self._plugin = plugin
         self.is_served = is_served
         self._lock = ProcessLock()

@@ -104,7 +104,9 @@ def adapt(db: Any, *, plugin: str, is_served: bool = False, folder: Path | None 
         return chroma.ChromaStore(db, plugin=plugin, is_served=is_served, folder=folder)
     if known == QDRANT:
         return qdrant.QdrantStore(db, plugin=plugin, is_served=is_served, folder=folder)
-    return VectorStore(db, plugin=plugin, is_served=is_served)
+    return VectorStore(
+        db, plugin=plugin, is_served=is_served, may_be_another=folder is None and not is_served
+    )
 
 
 def _module_names(kind: type) -> list[str]:

@@ -33,6 +33,7 @@ class QdrantStore(VectorStore):
     """
 
     can_filter = True
+    shows_at_once = True
 
     def __init__(self, db: Any, *, plugin: str, is_served: bool = False, folder: Path | None = None) -> None:
         super().__init__(db, plugin=plugin, is_served=is_served)
