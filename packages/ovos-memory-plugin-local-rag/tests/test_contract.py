@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ovos_memory.local_rag import LocalRAGMemory
 from ovos_memory.testing.contract import MemoryContract
@@ -35,7 +35,7 @@ class TestLightStack(MemoryContract):
     factory = light
     plugin = "ovos-memory-plugin-local-rag"
     module = "ovos_memory.local_rag"
-    config = {"embeddings_db_plugin": None, "retrieval": {"min_score": NOTHING_IN_COMMON}}
+    config: ClassVar = {"embeddings_db_plugin": None, "retrieval": {"min_score": NOTHING_IN_COMMON}}
     retrieves = scopes = thresholds = stores_texts = persistent = reports_health = True
     window_chars_key = "max_history_chars"
     path_key = "db_path"
@@ -49,7 +49,7 @@ class TestLightStack(MemoryContract):
 class TestStore(MemoryContract):
     factory = stored
     plugin = "ovos-memory-plugin-local-rag"
-    config = {"retrieval": {"min_score": NOTHING_IN_COMMON}}
+    config: ClassVar = {"retrieval": {"min_score": NOTHING_IN_COMMON}}
     module = "ovos_memory.local_rag"
     retrieves = scopes = thresholds = stores_texts = persistent = reports_health = True
     window_chars_key = "max_history_chars"

@@ -13,9 +13,9 @@ from ovos_memory.local_rag.names import parse_vector_key, store_text
 if TYPE_CHECKING:
     from ovos_memory.local_rag.index import VectorIndex
     from ovos_memory.local_rag.matrix import Floats
+    from ovos_memory.local_rag.records import Model
     from ovos_memory.local_rag.scores import Direction
     from ovos_memory.local_rag.stores.base import Found
-    from ovos_memory.local_rag.vectors import Model
 
 _FEW_HIDDEN = 64
 """Vectors that the store does not have and that are compared one by one; with more everything is compared."""

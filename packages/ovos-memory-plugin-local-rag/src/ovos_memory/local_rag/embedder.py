@@ -263,7 +263,7 @@ class Embedder:
                 continue
             if self._max_chars is None or length < self._max_chars:
                 LOG.warning(
-                    "%s: embeddings plugin '%s' refuses %d characters; long texts are embedded in windows of %d",
+                    "%s: '%s' refuses texts of %d characters; long texts are embedded in windows of %d",
                     self._plugin,
                     self.name,
                     min(len(text), self._max_chars or len(text)),

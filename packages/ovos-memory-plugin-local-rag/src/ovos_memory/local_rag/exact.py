@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ovos_memory.core.shared import ProcessLock
-from ovos_memory.local_rag.matrix import Match, Matrix
+from ovos_memory.local_rag.matrix import Matrix
+from ovos_memory.local_rag.records import Match
 
 if TYPE_CHECKING:
     from ovos_memory.core.sqlite import Database
     from ovos_memory.local_rag.matrix import Floats
-    from ovos_memory.local_rag.vectors import Model, VectorTable
+    from ovos_memory.local_rag.records import Model
+    from ovos_memory.local_rag.vectors import VectorTable
 
 
 class ExactSearch:

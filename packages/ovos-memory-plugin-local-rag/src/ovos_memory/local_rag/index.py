@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ovos_memory.local_rag.embedder import Embedder
     from ovos_memory.local_rag.matrix import Floats
     from ovos_memory.local_rag.mirror import StoreMirror
-    from ovos_memory.local_rag.vectors import Model, VectorTable
+    from ovos_memory.local_rag.records import Model
+    from ovos_memory.local_rag.vectors import VectorTable
 
 EMBEDDED_IN_SEARCH = 8
 """Exchanges without vectors that a search embeds itself, the newest ones."""

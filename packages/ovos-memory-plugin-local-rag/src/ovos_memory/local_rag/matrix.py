@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ovos_memory.core.types import document_id
+from ovos_memory.local_rag.records import Match, StoredVector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,36 +18,6 @@ if TYPE_CHECKING:
 _FIRST_CAPACITY = 256
 _NUMBER_BITS = 40
 """A document is one integer here: its session's code above these bits, its number within it below."""
-
-
-class StoredVector(NamedTuple):
-    """One vector of the ledger's own.
-
-    Attributes:
-        seq: Its number in the table, ascending in order of writing.
-        session: The session of its document, opaque.
-        n: The document's number in the session.
-        window: Which window of the document, from 0.
-        blob: float32, unit length, machine order.
-    """
-
-    seq: int
-    session: str
-    n: int
-    window: int
-    blob: bytes
-
-
-class Match(NamedTuple):
-    """One document found.
-
-    Attributes:
-        document_id: Its id.
-        score: Cosine similarity of its best window, -1..1.
-    """
-
-    document_id: str
-    score: float
 
 
 class Matrix:

@@ -16,8 +16,9 @@ from ovos_memory.local_rag.names import (
     vector_key,
     vector_metadata,
 )
+from ovos_memory.local_rag.records import Model
 from ovos_memory.local_rag.scores import Direction, judge
-from ovos_memory.local_rag.vectors import SAME_MODEL_COSINE, Model
+from ovos_memory.local_rag.vectors import SAME_MODEL_COSINE
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger

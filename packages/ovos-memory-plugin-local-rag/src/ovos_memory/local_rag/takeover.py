@@ -12,7 +12,7 @@ from ovos_memory.local_rag.names import from_store_text, parse_vector_key
 
 if TYPE_CHECKING:
     from ovos_memory.local_rag.index import VectorIndex
-    from ovos_memory.local_rag.vectors import Model
+    from ovos_memory.local_rag.records import Model
 
 _STATE = "taken_over"
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ovos_memory.core.types import Document, document_id
-from ovos_memory.local_rag.matrix import StoredVector
 from ovos_memory.local_rag.names import vector_key
+from ovos_memory.local_rag.records import Changes, Model, StoredVector
 
 if TYPE_CHECKING:
     from ovos_memory.local_rag.matrix import Floats
@@ -19,39 +18,6 @@ SAME_MODEL_COSINE = 0.98
 """Two vectors of the fixed sentence at least this near come from the same model."""
 _KEPT_REMOVALS = 10_000
 _PAGE = 2_000
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model that the ledger has vectors of.
-
-    Attributes:
-        id: Its number in this ledger, from 1.
-        dimension: Length of its vectors.
-        fingerprint: Names it in the ledger's marks.
-        collection: Its collection in the vector store; ``""`` until the store was open.
-    """
-
-    id: int
-    dimension: int
-    fingerprint: str
-    collection: str
-
-
-class Changes(NamedTuple):
-    """What happened to a model's vectors since a reader looked last.
-
-    Attributes:
-        instance: Which database this is; another one than before: begin anew.
-        removed_through: Hand it in the next time.
-        removed: Numbers of vectors that are gone; ``None``: too many, begin anew.
-        added: Vectors that came, in order; at most a page of them.
-    """
-
-    instance: str
-    removed_through: int
-    removed: list[int] | None
-    added: list[StoredVector]
 
 
 class VectorTable:
