@@ -157,9 +157,10 @@ class StoreMirror:
         with self._lock:
             store, collection = self.open(model)
             try:
-                self._delete(store)
                 handed = 0
                 while handed < limit:
+                    # Each time, for a document may change while its vectors are on their way.
+                    self._delete(store)
                     count = self._push_batch(store, collection, model, min(_BATCH, limit - handed))
                     handed += count
                     if count == 0:
@@ -229,7 +230,7 @@ class StoreMirror:
                 if store.count(collection):
                     store.delete(collection, keys)
             with self._ledger.database.write(10.0) as connection:
-                self._table.note_deleted(connection, [number for number, _, _ in waiting])
+                self._table.note_deleted(connection, waiting)
 
     # ------------------------------------------------------------------ asking
     def query(

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ovos_memory.core.types import Document, document_id
-from ovos_memory.local_rag.names import vector_key
+from ovos_memory.core.types import Document, document_id, parse_document_id
+from ovos_memory.local_rag.names import parse_vector_key, vector_key
 from ovos_memory.local_rag.records import Changes, Model, StoredVector
 
 if TYPE_CHECKING:
@@ -233,10 +233,7 @@ class VectorTable:
                 f"INSERT INTO {p}vectors_undeleted (collection, key) VALUES (?, ?)", (collection, key)
             )
             # Newer vectors of the document may have been under that key already.
-            connection.execute(
-                f"UPDATE {p}vectors SET pushed=NULL WHERE session=? AND n=?",
-                (_bytes(vector.session), vector.n),
-            )
+            self._hand_over_again(connection, vector.session, vector.n)
 
     def forget_pushes(self, connection: sqlite3.Connection, model: Model | None = None) -> None:
         """Note that the vector store has lost what it was given."""
@@ -250,9 +247,20 @@ class VectorTable:
         )
         return [(row[0], row[1], row[2]) for row in rows]
 
-    def note_deleted(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-        """Note that the vector store has deleted these."""
-        connection.executemany(f"DELETE FROM {self._p}vectors_undeleted WHERE n=?", [(n,) for n in numbers])
+    def note_deleted(self, connection: sqlite3.Connection, deleted: Sequence[tuple[int, str, str]]) -> None:
+        """Note that the vector store has deleted these; newer vectors under the same keys go there again."""
+        origin = self.origin(connection)
+        for number, _, key in deleted:
+            connection.execute(f"DELETE FROM {self._p}vectors_undeleted WHERE n=?", (number,))
+            parsed = parse_vector_key(key, origin)
+            document = parse_document_id(parsed[0]) if parsed else None
+            if document is not None:
+                self._hand_over_again(connection, *document)
+
+    def _hand_over_again(self, connection: sqlite3.Connection, session_id: str, n: int) -> None:
+        connection.execute(
+            f"UPDATE {self._p}vectors SET pushed=NULL WHERE session=? AND n=?", (_bytes(session_id), n)
+        )
 
 
 def _bytes(session_id: str) -> bytes:
