@@ -214,11 +214,10 @@ def _word(word: str, gaps: str) -> str:
 @functools.cache
 def _fence_marks() -> re.Pattern[str]:
     """Return the pattern of the first character of anything that reads as a mark of ours."""
-    tags = "|".join(
-        f"[{_GAPS}{_DASHES}]*".join(_word(word, _GAPS) for word in tag.split("-")) for tag in TAGS
-    )
+    loose = _GAPS + _DASHES
+    tags = "|".join(_word(tag.replace("-", ""), loose) for tag in TAGS)
     entity = r"(?<=&)(?:[lL][tT]|#0*60|#[xX]0*3[cC]);?"
-    return re.compile(f"[<\uff1c\ufe64&](?=(?:(?<!&)|{entity})[{_GAPS}{_SLASHES}]*(?:{tags}))")
+    return re.compile(f"[<\uff1c\ufe64&](?=(?:(?<!&)|{entity})[{_SLASHES}{loose}]*(?:{tags}))")
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ovos_memory.core.errors import StoreDamaged, StoreError, StoreUnavailable
+from ovos_memory.core.errors import StoreDamaged, StoreError, StoreLocked, StoreUnavailable
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.state_types import WAIT_S, Change, DurableState, Record
 
@@ -170,8 +170,9 @@ class ResilientState:
             return self._store
         with self._lock:
             if self._store is None:
-                if self._failing and self._wait_s() == 0.0:  # opening cannot be told not to wait
-                    raise list(self._failing.values())[-1]
+                last = next(reversed(self._failing.values()), None)
+                if isinstance(last, StoreLocked) and self._wait_s() == 0.0:  # opening would wait for the lock
+                    raise last
                 self._store = self._open_store()
             return self._store
 
