@@ -398,7 +398,7 @@ def test_tool_turns_and_missing_words_are_no_texts(stack: Stack) -> None:
         "s",
     )
     memory.update_history([], "s")
-    memory.update_history([AgentMessage(role=MessageRole.ASSISTANT, content=None)], "s")  # type: ignore[arg-type]
+    memory.update_history([AgentMessage(role=MessageRole.ASSISTANT, content=None)], "other")  # type: ignore[arg-type]
 
     assert found(memory, "warm") == ["Q: how warm is it\nA: It is 21"]
 
