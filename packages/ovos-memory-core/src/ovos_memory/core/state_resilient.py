@@ -20,6 +20,7 @@ MAX_HELD = 1_000
 """Changes kept while the store cannot be written; beyond it the oldest are lost, and counted."""
 _PATIENT_AGAIN_S = 1.0
 _RETRY_FROM_S, _RETRY_TO_S = 0.25, 30.0
+_EXIT_S = 2.0
 
 _live: weakref.WeakSet[ResilientState] = weakref.WeakSet()
 
@@ -55,11 +56,11 @@ class ResilientState:
         self._clock = clock
         self._max_held = max_held
         self._lock = ProcessLock()
-        self._begin()
+        self._store: DurableState | None = None
+        self._hold_nothing()
         _live.add(self)
 
-    def _begin(self) -> None:
-        self._store: DurableState | None = None
+    def _hold_nothing(self) -> None:
         self._held: list[tuple[str, Change]] = []
         self._lost = 0
         self._failing: dict[str, StoreError] = {}
@@ -117,14 +118,13 @@ class ResilientState:
             return not self._held
 
     def close(self) -> None:
-        """Try once more to write what is held, and free the store; the next use takes it again."""
+        """Try once more to write what is held, and free what the store holds; it may be used again."""
         self._stop.set()
         with self._lock:
             self._flush()
-            store, self._store = self._store, None
             self._retrying, self._stop = None, threading.Event()
-        if store is not None:
-            store.close()
+            if self._store is not None:
+                self._store.close()
 
     def health(self) -> dict[str, Any]:
         """Return how many changes are ``held`` and ``lost``, and the ``store_error`` that still stands."""
@@ -252,14 +252,17 @@ def _retry(state: ResilientState, stop: threading.Event) -> None:
 
 
 def _flush_all() -> None:
+    """Write what is held when the process ends; does not begin another store after two seconds."""
+    deadline = time.monotonic() + _EXIT_S
     for state in list(_live):
-        state.flush()
+        if state._held and time.monotonic() < deadline:
+            state.flush()
 
 
 def _after_fork_in_child() -> None:
-    """Start afresh: what is held belongs to the parent, which will write it."""
+    """Hold nothing: that belongs to the parent, which will write it."""
     for state in list(_live):
-        state._begin()
+        state._hold_nothing()
 
 
 atexit.register(_flush_all)

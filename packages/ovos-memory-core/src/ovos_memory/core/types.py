@@ -14,10 +14,10 @@ DEFAULT_SESSION = "default"
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """One recalled text.
+    r"""One recalled text.
 
     Attributes:
-        content: The text as it was stored; of an exchange ``"Q: <user>\\nA: <assistant>"``.
+        content: The text as it was stored; of an exchange ``"Q: <user>\nA: <assistant>"``.
         source: Id of the document it came from, ``"<session_id>_<n>"`` in this family; ``None`` when unknown.
         score: Bigger is better; the scale is the retriever's own and comparable only within one list.
         metadata: Facts about the hit, such as ``session_id`` and ``created_at`` (epoch seconds, UTC).

@@ -12,9 +12,13 @@ from ovos_memory.lexical.index import LexicalIndex
 from ovos_memory.lexical.index_tables import session_query, term_query
 from ovos_memory.lexical.scoring import Concept, rarity
 
-MAX_POSTINGS = 3_000
+MAX_POSTINGS = 6_000
 """Postings read for one query."""
+MAX_SESSION_POSTINGS = 2_000
+"""Postings read for one query in one session: each costs more, for two lists are walked together."""
 MAX_CANDIDATES = 300
+_BESIDE = 0.5
+"""What the words of the documents recorded just before and after count for."""
 _MAX_DATED_POSTINGS = 1_000
 """Postings read for each time that a query names, beside the others."""
 
@@ -24,7 +28,8 @@ class Candidates:
     """Chooses the documents that are worth scoring.
 
     The rarest word is always searched, the newest documents first where it is in too many; commoner words follow while
-    the budget lasts.  Of what they find, the documents with the most weight of words win, of equals the newest.
+    the budget lasts.  Of what they find, the documents with the most weight of words win, of equals the newest.  Rows
+    are in order of arrival, so those next to each other are mostly of one conversation and vouch for each other.
 
     Attributes:
         index: Where to search.
@@ -32,6 +37,7 @@ class Candidates:
         concepts: The query's words, the rarest first.
         documents: How many the store holds.
         session: Only documents of this session (its number).
+        share: Of the documents that the caller will keep; the fewer, the more are read.
     """
 
     index: LexicalIndex
@@ -39,6 +45,7 @@ class Candidates:
     concepts: Sequence[Concept]
     documents: int
     session: int | None = None
+    share: float = 1.0
 
     def rows(self, limit: int, times: Sequence[Span] = ()) -> list[int]:
         """Return the rows of the most promising documents.
@@ -47,14 +54,22 @@ class Candidates:
             limit: How many hits are wanted; for a long list there are more candidates.
             times: That the query names; documents of then are candidates whatever came later.
         """
-        found = self._postings(max(MAX_POSTINGS, 10 * limit))
+        most = MAX_POSTINGS if self.session is None else MAX_SESSION_POSTINGS
+        found = self._postings(int(max(most, 10 * limit) / self.share))
         for time in times:
             rows = self.index.rows_between(self.connection, time.start, time.latest)
             if rows is not None:
                 for row, weight in self._postings(_MAX_DATED_POSTINGS, rows).items():
                     found[row] = max(found.get(row, 0.0), weight * MAX_BOOST)
-        wanted = max(MAX_CANDIDATES, 3 * limit)
-        best = heapq.nlargest(wanted, ((weight, row) for row, weight in found.items()))
+        wanted = int(max(MAX_CANDIDATES, 3 * limit) / self.share)
+        near = found.get
+        best = heapq.nlargest(
+            wanted,
+            [
+                (weight + _BESIDE * (near(row - 1, 0.0) + near(row + 1, 0.0)), row)
+                for row, weight in found.items()
+            ],
+        )
         return [row for _, row in best]
 
     def _postings(self, left: int, rows: tuple[int, int] | None = None) -> dict[int, float]:

@@ -75,9 +75,14 @@ class StoreHandle:
         """
         return self.store().ledger
 
+    def rest(self) -> None:
+        """Stop the work on the index, if the store is open; the next use goes on with it."""
+        if self._store is not None:
+            self._store.rest()
+
     def search_held(self, question: Question) -> list[Found]:
         """Search only what is held in memory, for when the store cannot be read."""
         index = LexicalIndex("held_", self.analyzer)
         numbers: dict[str, int | None] = {document.session_id: None for document in question.held}
         request = request_of(index, question, HELD_ONLY, numbers)
-        return documents_of(search(index, None, request), question, lambda rows: {})
+        return documents_of(search(index, request), question, lambda rows: {})

@@ -33,9 +33,14 @@ class Rebuild:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the work is under way in this process (a fork does not take the thread along)."""
+        return self._thread is not None and self._pid == os.getpid() and self._thread.is_alive()
+
     def start(self) -> None:
-        """Begin the work, or go on with it; nothing happens while it is under way in this process."""
-        if self._pid == os.getpid() and self._thread is not None and self._thread.is_alive():
+        """Begin the work, or go on with it."""
+        if self.is_running:
             return
         self._pid, self._stop = os.getpid(), threading.Event()
         self._thread = threading.Thread(
@@ -47,7 +52,7 @@ class Rebuild:
     def stop(self) -> None:
         """Stop after the slice under way; what is left goes on when the store is used again."""
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread() and self._pid == os.getpid():
+        if self._thread is not None and self._thread is not threading.current_thread() and self.is_running:
             self._thread.join(_EXIT_S)
 
 
@@ -61,7 +66,9 @@ def _work(reference: weakref.ref[LexicalStore], stop: threading.Event) -> None:
             if not store.index_older():
                 return
             pause_s = (time.monotonic() - began) * _PAUSE_SHARE
-        except Exception as error:  # locked, unwritable, damaged: searches report it, here it is only tried again
+        except (
+            Exception
+        ) as error:  # locked, unwritable, damaged: searches report it, here it is only tried again
             LOG.debug("the search index waits (%s)", type(error).__name__)
             pause_s = _RETRY_S
         del store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ from ovos_utils.log import LOG
 
 from ovos_memory.core.errors import IndexDamaged, StoreLocked
 from ovos_memory.core.ledger import SqliteLedger
-from ovos_memory.core.sqlite import Database
+from ovos_memory.core.shared import ProcessLock
+from ovos_memory.core.sqlite import WAIT_S, Database
 from ovos_memory.core.text import identity
 from ovos_memory.core.types import Document
 from ovos_memory.lexical.analysis import Analyzer
@@ -25,6 +25,8 @@ from ovos_memory.lexical.takeover import take_over
 
 _AT_ONCE_S = 0.25
 """A new index over an existing ledger is begun with this much work on the spot; a thread does the rest."""
+_MOST_SLICES = 8
+"""Slices of new documents that one call indexes at most, when many wait."""
 Found = tuple[Document, float]
 """A document and its score."""
 
@@ -63,7 +65,13 @@ class LexicalStore:
     """
 
     def __init__(
-        self, path: Path | str, *, plugin: str, table: str, analyzer: Analyzer, clock: Callable[[], float] = time.time
+        self,
+        path: Path | str,
+        *,
+        plugin: str,
+        table: str,
+        analyzer: Analyzer,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._plugin = plugin
         self.index = LexicalIndex(f"{table}_", analyzer)
@@ -71,15 +79,20 @@ class LexicalStore:
         self.ledger = SqliteLedger(self.database, prefix=f"{table}_", index=self.index)
         take_over(self.ledger, table, plugin=plugin, clock=clock)
         self._rebuild = Rebuild(self)
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._unindexed = SLICE
         """Documents recorded since the last slice; how many an earlier process left is not known."""
         self._is_ready = False
 
     def close(self) -> None:
-        """Stop the work on the index and let go of the file."""
-        self._rebuild.stop()
+        """Stop the work on the index and let go of the file; the next use opens it again."""
+        self.rest()
         self.database.close()
+
+    def rest(self) -> None:
+        """Stop the work on the index; the next use goes on with it."""
+        self._rebuild.stop()
+        self._is_ready = False
 
     # ------------------------------------------------------------------ keeping the index up to date
     def recorded(self, documents: int) -> None:
@@ -94,7 +107,7 @@ class LexicalStore:
 
     def _index_newer(self) -> None:
         try:
-            while True:
+            for _ in range(_MOST_SLICES):
                 with self.database.write(0.0) as connection:
                     if self.index.add_newer(connection) < SLICE:
                         return
@@ -105,9 +118,9 @@ class LexicalStore:
         """Begin an index where there is none of this version and language, and go on with one that is not complete.
 
         Raises:
-            StoreUnavailable: This SQLite has no FTS5.
+            StoreUnavailable: This SQLite has no FTS5, or the file cannot be written.
         """
-        if self._is_ready or self.database.is_read_only:
+        if self._is_ready or self._rebuild.is_running or self.database.is_read_only:
             return
         with self.database.read() as connection:
             state = self.index.tables.state(connection)
@@ -117,14 +130,19 @@ class LexicalStore:
 
     def _begin(self) -> None:
         deadline = time.monotonic() + _AT_ONCE_S
-        while self.index_older():
-            if time.monotonic() >= deadline:
-                self._rebuild.start()
+        try:
+            while self.index_older(wait_s=_AT_ONCE_S):
+                if time.monotonic() >= deadline:
+                    break
+            else:
                 return
+        except StoreLocked:
+            pass
+        self._rebuild.start()
 
-    def index_older(self) -> bool:
+    def index_older(self, *, wait_s: float = WAIT_S) -> bool:
         """Index a slice of what a new index still misses; return whether more is left."""
-        with self.database.write() as connection:
+        with self.database.write(wait_s) as connection:
             return self.index.add_older(connection)
 
     def _mend(self, function: Callable[[], None]) -> None:
@@ -150,7 +168,10 @@ class LexicalStore:
 
         def run() -> None:
             with self.database.read() as connection:
-                ranked = search(self.index, connection, self._request(connection, question))
+                state = self.index.tables.state(connection)
+                if state is None or state.low > 0:  # perhaps another file took the place of this one
+                    self._is_ready = False
+                ranked = search(self.index, self._request(connection, question), connection, state)
                 found[:] = documents_of(
                     ranked, question, lambda rows: self.ledger.by_rows(rows, connection=connection)
                 )
@@ -181,10 +202,12 @@ def request_of(
         session: Number of the question's session, see :class:`Request`.
         numbers: Of the held documents' sessions; ``None`` for those that the ledger does not have.
     """
-    unknown = {name: HELD_ONLY - 1 - i for i, name in enumerate(n for n, number in numbers.items() if number is None)}
+    unknown = {
+        name: HELD_ONLY - 1 - i for i, name in enumerate(n for n, number in numbers.items() if number is None)
+    }
     first = -len(question.held)
     held = [
-        index.held_draft(document, row, numbers[document.session_id] or unknown[document.session_id])
+        index.drafts.of_held(document, row, numbers[document.session_id] or unknown[document.session_id])
         for row, document in enumerate(question.held, first)
     ]
     return Request(

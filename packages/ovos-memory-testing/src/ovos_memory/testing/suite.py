@@ -82,6 +82,13 @@ class Declarations:
     settings_model: ClassVar[Any] = None
     """A function that returns the pydantic model of the settings."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take functions as they were declared, never as methods; in a class that only declares, too."""
+        super().__init_subclass__(**kwargs)
+        for name in ("factory", "settings_model", "configure"):
+            if isinstance(vars(cls).get(name), types.FunctionType):
+                setattr(cls, name, staticmethod(vars(cls)[name]))
+
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:
         """Return the settings that make a memory keep its files in a folder; ``{}``: it keeps none."""
@@ -100,9 +107,6 @@ class MemorySuite(Declarations):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("factory", "settings_model", "configure"):
-            if isinstance(vars(cls).get(name), types.FunctionType):
-                setattr(cls, name, staticmethod(vars(cls)[name]))
         if not hasattr(cls, "factory"):
             return
         rules = cls.rules()
