@@ -11,7 +11,7 @@ from ovos_memory.testing.contract import MemoryContract
 from ovos_memory.testing.fakes.embedder import FakeEmbedder
 from ovos_memory.testing.fakes.store import FakeStore
 
-NOTHING_IN_COMMON = 0.05
+NOTHING_IN_COMMON = 0.001
 """A text without a word of the query is no hit to the rules; to vectors alone everything is one, far away."""
 
 

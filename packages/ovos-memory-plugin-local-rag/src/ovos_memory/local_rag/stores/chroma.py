@@ -98,21 +98,23 @@ class ChromaStore(VectorStore):
         with self._lock:
             self._collections.clear()
             with contextlib.suppress(Exception):
-                forget_client(self._db.client)
+                if self.is_intact():
+                    self._db.client.close()
+                elif self._folder is not None:
+                    forget_engine(self._folder)
 
 
-def forget_client(client: Any) -> None:
-    """Take a client out of chromadb's own cache.
+def forget_engine(folder: Path) -> None:
+    """Take the engine of a folder out of chromadb's own cache.
 
-    chromadb keeps one engine per folder for as long as the process lives, even when the folder is gone.
+    chromadb keeps one engine per folder for as long as the process lives, even when the folder is gone or the engine
+    never came up.
     """
-    identifier = getattr(client, "_identifier", None)
-    engines = getattr(type(client), "_identifier_to_system", None)
-    if identifier is not None and isinstance(engines, dict) and identifier in engines:
-        engine = engines.pop(identifier)
-        counts = getattr(type(client), "_identifier_to_refcount", None)
-        if isinstance(counts, dict):
-            counts.pop(identifier, None)
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    engine = SharedSystemClient._identifier_to_system.pop(str(folder), None)
+    getattr(SharedSystemClient, "_identifier_to_refcount", {}).pop(str(folder), None)
+    if engine is not None:
         engine.stop()
 
 

@@ -86,7 +86,11 @@ def open_store(place: StorePlace, collection: str, dimension: int, *, plugin: st
     try:
         db = _construct(factory, config, place.folder)
     except StoreUnavailable:
-        if place.folder is None or not _set_damaged_aside(place, plugin):
+        if place.folder is None:
+            raise
+        if place.plugin_name == CHROMA:
+            chroma.forget_engine(place.folder)
+        if not _set_damaged_aside(place, plugin):
             raise
         db = _construct(factory, config, place.folder)
     store = adapt(db, plugin=plugin, is_served=place.is_served, folder=place.folder)
