@@ -183,8 +183,9 @@ class VectorTable:
                     f"SELECT seq FROM {p}vectors_removed WHERE n > ?", (removed_after,)
                 )
                 removed = [row[0] for row in found]
+        # The plus keeps SQLite from walking all of a model's vectors instead of those behind the last one seen.
         added = connection.execute(
-            f"SELECT seq, session, n, window, vector FROM {p}vectors WHERE seq > ? AND model = ?"
+            f"SELECT seq, session, n, window, vector FROM {p}vectors WHERE seq > ? AND +model = ?"
             " ORDER BY seq LIMIT ?",
             (after, model.id, _PAGE),
         ).fetchall()
