@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ovos_utils.log import LOG
+
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreUnavailable
-from ovos_utils.log import LOG
 
 
 @pytest.fixture
@@ -68,7 +69,9 @@ def test_an_interrupt_passes_through(error: BaseException) -> None:
 
 def test_failures_reach_the_sink_and_a_failing_sink_does_no_harm(warnings: list[str]) -> None:
     seen: list[tuple[str, str, float]] = []
-    Boundary("p", clock=lambda: 1.0, sink=lambda *values: seen.append(values)).call("a", failing(OSError()), list)
+    Boundary("p", clock=lambda: 1.0, sink=lambda *values: seen.append(values)).call(
+        "a", failing(OSError()), list
+    )
 
     def broken(*values: object) -> None:
         raise OSError("no space")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, MultimodalAgentMessage, ToolCall
+
 from ovos_memory.core.exchanges import (
     append_turns,
     conversation,
@@ -23,7 +25,6 @@ from ovos_memory.core.exchanges import (
     whole_tool_turns,
     window,
 )
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, MultimodalAgentMessage, ToolCall
 
 
 def user(text: Any) -> AgentMessage:
@@ -70,7 +71,11 @@ def test_copies_of_tool_calls_are_deep() -> None:
 
 
 def test_none_parts_and_half_characters_become_clean_text() -> None:
-    parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": "x"}, {"type": "text", "text": "this"}]
+    parts = [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": "x"},
+        {"type": "text", "text": "this"},
+    ]
 
     said = normalise([user(None), assistant("ok \udc81"), user(parts), assistant("a\0b")])
 
@@ -79,7 +84,9 @@ def test_none_parts_and_half_characters_become_clean_text() -> None:
 
 def test_tool_arguments_are_cleaned_too() -> None:
     message = AgentMessage(
-        MessageRole.ASSISTANT, None, tool_calls=[ToolCall("c", "t", {"q\0": ["x\ud83d", 3, None, {"k": "\ud83d\ude00"}]})]
+        MessageRole.ASSISTANT,
+        None,
+        tool_calls=[ToolCall("c", "t", {"q\0": ["x\ud83d", 3, None, {"k": "\ud83d\ude00"}]})],
     )
 
     assert normalise([message])[0].tool_calls[0].arguments == {"q": ["x\ufffd", 3, None, {"k": "😀"}]}
@@ -111,7 +118,9 @@ def test_a_multimodal_message_keeps_its_words() -> None:
 
 # ------------------------------------------------------------------ turn rules
 def test_a_hanging_user_message_is_replaced() -> None:
-    assert words(append_turns([user("turn on the")], [user("my code is 4512")])) == [("user", "my code is 4512")]
+    assert words(append_turns([user("turn on the")], [user("my code is 4512")])) == [
+        ("user", "my code is 4512")
+    ]
 
 
 def test_consecutive_answers_are_merged_with_a_newline() -> None:
@@ -124,7 +133,9 @@ def test_consecutive_answers_are_merged_with_a_newline() -> None:
 
 
 def test_an_answer_with_a_tool_call_is_not_merged() -> None:
-    turns = append_turns([user("q")], [assistant("let me look"), assistant("", "c1"), tool("21", "c1"), assistant("21")])
+    turns = append_turns(
+        [user("q")], [assistant("let me look"), assistant("", "c1"), tool("21", "c1"), assistant("21")]
+    )
 
     assert [m.content for m in turns] == ["q", "let me look", "", "21", "21"]
 
@@ -143,7 +154,16 @@ TOOL_HISTORY = [
 
 @pytest.mark.parametrize(
     ("limit", "kept"),
-    [(1, [6]), (2, [5, 6]), (3, [4, 5, 6]), (4, [4, 5, 6]), (5, [4, 5, 6]), (6, [1, 2, 3, 4, 5, 6]), (7, range(7)), (0, range(7))],
+    [
+        (1, [6]),
+        (2, [5, 6]),
+        (3, [4, 5, 6]),
+        (4, [4, 5, 6]),
+        (5, [4, 5, 6]),
+        (6, [1, 2, 3, 4, 5, 6]),
+        (7, range(7)),
+        (0, range(7)),
+    ],
 )
 def test_a_window_never_tears_a_tool_call(limit: int, kept: list[int]) -> None:
     assert window(TOOL_HISTORY, limit) == [TOOL_HISTORY[i] for i in kept]

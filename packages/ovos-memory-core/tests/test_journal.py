@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+
 from ovos_memory.core import backlog as backlog_module
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.sqlite import open_database
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 
 def user(text: str | None) -> AgentMessage:
@@ -100,7 +101,10 @@ def test_sessions_are_paired_apart(store: Store, journal: Journal) -> None:
     journal.record([assistant("a1")], "s")
     journal.record([assistant("a2")], "t")
 
-    assert (store.contents("s"), store.contents("t")) == ([("s_0", "Q: q1\nA: a1")], [("t_0", "Q: q2\nA: a2")])
+    assert (store.contents("s"), store.contents("t")) == (
+        [("s_0", "Q: q1\nA: a1")],
+        [("t_0", "Q: q2\nA: a2")],
+    )
 
 
 def test_an_answer_in_pieces_is_one_document(store: Store, journal: Journal) -> None:
@@ -110,7 +114,10 @@ def test_an_answer_in_pieces_is_one_document(store: Store, journal: Journal) -> 
     journal.record([assistant("anything else?")], "s")
 
     assert store.contents() == [("s_0", "Q: my code is 4512\nA: noted\nanything else?")]
-    assert words(journal.window("s", 0)) == [("user", "my code is 4512"), ("assistant", "noted\nanything else?")]
+    assert words(journal.window("s", 0)) == [
+        ("user", "my code is 4512"),
+        ("assistant", "noted\nanything else?"),
+    ]
 
 
 def test_later_pieces_extend_the_document_after_a_restart(store: Store, journal: Journal) -> None:
@@ -135,7 +142,9 @@ def test_a_very_long_answer_is_not_extended_for_ever(store: Store, journal: Jour
     assert [identifier for identifier, _ in store.contents()] == ["s_0", "s_1"]
 
 
-def test_tool_calls_belong_to_their_exchange_and_their_output_is_nobodys_words(store: Store, journal: Journal) -> None:
+def test_tool_calls_belong_to_their_exchange_and_their_output_is_nobodys_words(
+    store: Store, journal: Journal
+) -> None:
     turns = [user("weather?"), assistant(None, "c1"), tool("21 °C", "c1"), assistant("It is 21")]
 
     for turn in turns:
@@ -149,7 +158,9 @@ def test_tool_calls_belong_to_their_exchange_and_their_output_is_nobodys_words(s
 
 
 def test_a_call_that_follows_words_stays_in_the_exchange(store: Store, journal: Journal) -> None:
-    journal.record([user("q"), assistant("one moment"), assistant("", "c1"), tool("x", "c1"), assistant("done")], "s")
+    journal.record(
+        [user("q"), assistant("one moment"), assistant("", "c1"), tool("x", "c1"), assistant("done")], "s"
+    )
 
     assert store.contents() == [("s_0", "Q: q\nA: one moment\ndone")]
 
@@ -160,7 +171,9 @@ def test_a_call_nobody_answered_is_kept_with_its_question(store: Store, journal:
     assert store.contents() == [("s_0", "Q: q\nA: "), ("s_1", "Q: next\nA: a")]
 
 
-@pytest.mark.parametrize("messages", [[], None, [assistant(None)], [user(None), assistant(None)], [tool("x", "c9")]])
+@pytest.mark.parametrize(
+    "messages", [[], None, [assistant(None)], [user(None), assistant(None)], [tool("x", "c9")]]
+)
 def test_silence_is_no_document(messages: list[AgentMessage] | None, store: Store, journal: Journal) -> None:
     journal.record([user("q"), assistant("a")], "t")
 
@@ -341,7 +354,8 @@ def test_a_failing_store_is_not_waited_for_by_every_thread(store: Store, journal
 
     started = time.monotonic()
     threads = [
-        threading.Thread(target=journal.record, args=([user(f"q{i}"), assistant("a")], f"s{i}")) for i in range(16)
+        threading.Thread(target=journal.record, args=([user(f"q{i}"), assistant("a")], f"s{i}"))
+        for i in range(16)
     ]
     for thread in threads:
         thread.start()

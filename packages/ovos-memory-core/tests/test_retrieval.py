@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+
 from ovos_memory.core.errors import ConfigError, StoreUnavailable
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.retrieval import BaseRetrievalMemory
 from ovos_memory.core.settings import RecallSettings
 from ovos_memory.core.sqlite import open_database
 from ovos_memory.core.types import Document, MemoryHit
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 
 def user(text: Any) -> AgentMessage:
@@ -33,7 +34,9 @@ class WordMemory(BaseRetrievalMemory):
     asked: list[tuple[str, str | None, int]]
     indexed: list[str]
 
-    def __init__(self, config: dict[str, Any], *, path: Path, clock: Callable[[], float] = lambda: 100.0) -> None:
+    def __init__(
+        self, config: dict[str, Any], *, path: Path, clock: Callable[[], float] = lambda: 100.0
+    ) -> None:
         self.path = path
         self.fails: Exception | None = None
         self.asked, self.indexed = [], []
@@ -135,7 +138,9 @@ def test_a_stored_text_is_found_verbatim(make: Callable[..., WordMemory]) -> Non
 
 
 # ------------------------------------------------------------------ contexts
-def test_a_context_holds_prompt_recall_history_and_the_utterance_last(make: Callable[..., WordMemory]) -> None:
+def test_a_context_holds_prompt_recall_history_and_the_utterance_last(
+    make: Callable[..., WordMemory],
+) -> None:
     memory = make(system_prompt=" You are kind. ", max_history=2)
     tell(memory, ("my dog is Rex", "nice"), ("hello", "hi"))
 
@@ -179,7 +184,9 @@ def test_the_query_folds_recent_user_turns_in_when_so_set(make: Callable[..., Wo
     assert memory.asked[-1][0] == "two\nthree"
 
 
-def test_the_id_of_the_injected_call_changes_with_the_conversation_only(make: Callable[..., WordMemory]) -> None:
+def test_the_id_of_the_injected_call_changes_with_the_conversation_only(
+    make: Callable[..., WordMemory],
+) -> None:
     memory = make(inject_mode="tool")
     tell(memory, ("tea", "ok"), ("tea too", "ok"))
 

@@ -6,10 +6,11 @@ import logging
 from typing import Any
 
 import pytest
-from ovos_memory.core.errors import ConfigError
-from ovos_memory.core.settings import RecallSettings, Settings, json_schema, key_path, load_settings
 from ovos_utils.log import LOG
 from pydantic import Field, field_validator
+
+from ovos_memory.core.errors import ConfigError
+from ovos_memory.core.settings import RecallSettings, Settings, json_schema, key_path, load_settings
 
 PLUGIN = "ovos-memory-plugin-test"
 
@@ -63,18 +64,27 @@ WRONG = [
     ({"user_template": []}, "user_template must be text or null, got a value of type list"),
     ({"retrieval": 7}, "retrieval must be an object, got 7"),
     ({"retrieval": {"max_num_results": 0}}, "retrieval.max_num_results must be a whole number >= 1, got 0"),
-    ({"retrieval": {"min_score": float("nan")}}, "retrieval.min_score must be a finite number or null, got nan"),
+    (
+        {"retrieval": {"min_score": float("nan")}},
+        "retrieval.min_score must be a finite number or null, got nan",
+    ),
     ({"retrieval": {"query_mode": 1}}, "retrieval.query_mode must be one of utterance, history, got 1"),
     (
         {"retrieval": {"query_history_turns": -2}},
         "retrieval.query_history_turns must be a whole number >= 0, got -2",
     ),
-    ({"retrieval": {"exclude_recent": "maybe"}}, "retrieval.exclude_recent must be true or false, got 'maybe'"),
+    (
+        {"retrieval": {"exclude_recent": "maybe"}},
+        "retrieval.exclude_recent must be true or false, got 'maybe'",
+    ),
     ({"context": {"header": 0}}, "context.header must be text, got 0"),
     ({"context": {"chunk_prefix": 1}}, "context.chunk_prefix must be text, got 1"),
     ({"context": {"chunk_separator": 1}}, "context.chunk_separator must be text, got 1"),
     ({"context": {"include_sources": 3}}, "context.include_sources must be true or false, got 3"),
-    ({"context": {"include_dates": []}}, "context.include_dates must be true or false, got a value of type list"),
+    (
+        {"context": {"include_dates": []}},
+        "context.include_dates must be true or false, got a value of type list",
+    ),
     ({"context": {"tool_name": ""}}, "context.tool_name must be text that is not empty, got ''"),
     ({"context": {"max_chars": -1}}, "context.max_chars must be a whole number >= 0 or null, got -1"),
     ([1], "the configuration block must be an object, got a value of type list"),
@@ -110,7 +120,7 @@ def test_every_key_is_tried_with_a_wrong_value() -> None:
 
 
 def test_several_wrong_values_are_told_at_once() -> None:
-    with pytest.raises(ConfigError, match="max_history must .*; .*scope must"):
+    with pytest.raises(ConfigError, match=r"max_history must .*; .*scope must"):
         load({"max_history": -1, "scope": "x"})
 
 
@@ -129,7 +139,11 @@ def test_null_means_the_default_except_where_null_is_a_value() -> None:
 def test_a_number_may_come_as_text() -> None:
     settings = load({"max_history": "10", "retrieval": {"min_score": "0.5", "max_num_results": "3"}})
 
-    assert (settings.max_history, settings.retrieval.min_score, settings.retrieval.max_num_results) == (10, 0.5, 3)
+    assert (settings.max_history, settings.retrieval.min_score, settings.retrieval.max_num_results) == (
+        10,
+        0.5,
+        3,
+    )
 
 
 @pytest.mark.parametrize(

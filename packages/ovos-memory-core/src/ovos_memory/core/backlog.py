@@ -109,9 +109,13 @@ class Backlog:
         document = Document(session_id, 0, exchange.question, exchange.answer, exchange.messages, created_at)
         return self._write(_Held(document))
 
-    def append_text(self, session_id: str, text: str, created_at: float, metadata: dict[str, Any]) -> Document:
+    def append_text(
+        self, session_id: str, text: str, created_at: float, metadata: dict[str, Any]
+    ) -> Document:
         """Store a verbatim text; on disk when the call returns, or held."""
-        return self._write(_Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata)))
+        return self._write(
+            _Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata))
+        )
 
     def extend(self, document: Document, pieces: Sequence[AgentMessage]) -> Document:
         """Add later pieces to a document.
@@ -259,9 +263,7 @@ def _exchange(document: Document) -> Exchange:
 
 def _longer(document: Document, pieces: Sequence[AgentMessage]) -> Document:
     exchange = make_exchange(append_turns(document.messages, pieces))
-    return replace(
-        document, question=exchange.question, answer=exchange.answer, messages=exchange.messages
-    )
+    return replace(document, question=exchange.question, answer=exchange.answer, messages=exchange.messages)
 
 
 def _retry(backlog: weakref.ref[Backlog], closing: threading.Event) -> None:

@@ -43,7 +43,9 @@ class Boundary:
             the sink raises is ignored, for it runs while something is failing already.
     """
 
-    def __init__(self, plugin: str, *, clock: Callable[[], float] = time.time, sink: Sink | None = None) -> None:
+    def __init__(
+        self, plugin: str, *, clock: Callable[[], float] = time.time, sink: Sink | None = None
+    ) -> None:
         self.plugin = plugin
         self._clock = clock
         self._sink = sink
@@ -83,7 +85,9 @@ class Boundary:
         if is_due:
             reason = f"{kind}: {error}" if isinstance(error, OvosMemoryError) else kind
             where = "" if session_id is None else f" for session {session_tag(session_id)}"
-            LOG.warning("%s: %s failed%s, the conversation goes on (%s)", self.plugin, operation, where, reason)
+            LOG.warning(
+                "%s: %s failed%s, the conversation goes on (%s)", self.plugin, operation, where, reason
+            )
         if self._sink is not None:
             try:
                 self._sink(operation, kind, now)

@@ -219,7 +219,9 @@ def group_exchanges(messages: Iterable[AgentMessage]) -> list[list[AgentMessage]
 
 def make_exchange(messages: Sequence[AgentMessage]) -> Exchange:
     """Return the exchange that these messages are; tool output is not part of its words."""
-    answers = [m.content for m in messages if m.role is MessageRole.ASSISTANT and (m.content or not m.tool_calls)]
+    answers = [
+        m.content for m in messages if m.role is MessageRole.ASSISTANT and (m.content or not m.tool_calls)
+    ]
     return Exchange(
         question="\n".join(m.content for m in messages if m.role is MessageRole.USER),
         answer="\n".join(answers),

@@ -115,7 +115,9 @@ class Journal:
         return self._backlog.append_text(session_id, clean(text), self._clock(), dict(metadata or {}))
 
     # ------------------------------------------------------------------ looking back
-    def window(self, session_id: str, max_messages: int, *, enough_chars: int | None = None) -> list[AgentMessage]:
+    def window(
+        self, session_id: str, max_messages: int, *, enough_chars: int | None = None
+    ) -> list[AgentMessage]:
         """Return the session's last messages, oldest first, as private copies.
 
         Args:
@@ -133,7 +135,11 @@ class Journal:
             messages = self._messages(session_id, documents)
             if len(documents) < wanted or (max_messages and len(messages) >= max_messages):
                 break
-            if max_messages == 0 and enough_chars is not None and sum(len(m.content) for m in messages) > enough_chars:
+            if (
+                max_messages == 0
+                and enough_chars is not None
+                and sum(len(m.content) for m in messages) > enough_chars
+            ):
                 break
             wanted *= 4
         return window(messages, max_messages)
@@ -162,10 +168,11 @@ class Journal:
     def health(self) -> dict[str, Any]:
         """Return how much waits in memory and how much was lost."""
         try:
-            where: str | None = None if self.ledger else None
+            self._backlog.ledger()
+            trouble = None
         except StoreError as error:
-            where = str(error)
-        return {"held": len(self._backlog.held()), "lost": self._backlog.lost, "store_error": where}
+            trouble = str(error)
+        return {"held": len(self._backlog.held()), "lost": self._backlog.lost, "store_error": trouble}
 
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what is held, waiting for a lock at most ``timeout_s``; the journal may be used again."""

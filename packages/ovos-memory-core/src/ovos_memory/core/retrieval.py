@@ -26,7 +26,6 @@ from ovos_memory.core.text import clean, identity
 from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
-    from ovos_memory.core.journal import Journal
     from ovos_memory.core.ledger import SqliteLedger
     from ovos_memory.core.settings import RecallSettings
 
@@ -69,9 +68,7 @@ class RecallingMemory(AgentContextManager):
         return clean(self.settings.system_prompt).strip()
 
     @abc.abstractmethod
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return the hits for a query, best first.
 
         Args:
@@ -89,7 +86,9 @@ class RecallingMemory(AgentContextManager):
         session = session_key(session_id)
         spoken = clean(utterance).strip()
         chars = self.settings.max_history_chars
-        said = self.boundary.call("history", lambda: self._window(session, chars), list, session_id=session)
+        said: list[AgentMessage] = self.boundary.call(
+            "history", lambda: self._window(session, chars), list, session_id=session
+        )
         history = conversation(said, chars)
         retrieval = self.settings.retrieval
         query = search_text(
@@ -211,7 +210,7 @@ class BaseRetrievalMemory(RecallingMemory):
         written in order once the store recovers.
         """
         session = session_key(session_id)
-        documents = self.boundary.call(
+        documents: list[Document] = self.boundary.call(
             "update_history", lambda: self.journal.record(new_messages, session), list, session_id=session
         )
         self._index_safely(documents)
@@ -230,9 +229,7 @@ class BaseRetrievalMemory(RecallingMemory):
         self._index_safely([document])
         return document.id
 
-    def search(
-        self, query: str, session_id: str | None = None, top_k: int | None = None
-    ) -> list[MemoryHit]:
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return hits with distinct texts, best first.
 
         Args:

@@ -67,49 +67,74 @@ class Settings(BaseModel):
 class MemorySettings(Settings):
     """What every memory takes."""
 
-    system_prompt: str = Field("", description="Persona system prompt, sent as the first message; blank: none.")
-    max_history: Count = Field(10, description="Recent verbatim messages kept per session; 0: all of them.")
+    system_prompt: str = Field(
+        default="", description="Persona system prompt, sent as the first message; blank: none."
+    )
+    max_history: Count = Field(
+        default=10, description="Recent verbatim messages kept per session; 0: all of them."
+    )
     max_history_chars: Count | None = Field(
-        24_000, description="Characters of history in a context; whole exchanges drop, oldest first. null: no limit."
+        default=24_000,
+        description="Characters of history in a context; whole exchanges drop, oldest first. null: no limit.",
     )
 
 
 class RetrievalSettings(Settings):
     """How hits are searched."""
 
-    max_num_results: PositiveCount = Field(5, description="How many hits a context recalls at most (top-k).")
-    min_score: Number | None = Field(None, description="Drop hits below this score; null keeps all.")
-    query_mode: QueryMode = Field("utterance", description="`history` folds recent user turns into the query.")
-    query_history_turns: Count = Field(3, description="User turns folded in when `query_mode` is `history`.")
-    exclude_recent: bool = Field(False, description="Drop hits whose exchange is still in the returned history.")
+    max_num_results: PositiveCount = Field(
+        default=5, description="How many hits a context recalls at most (top-k)."
+    )
+    min_score: Number | None = Field(default=None, description="Drop hits below this score; null keeps all.")
+    query_mode: QueryMode = Field(
+        default="utterance", description="`history` folds recent user turns into the query."
+    )
+    query_history_turns: Count = Field(
+        default=3, description="User turns folded in when `query_mode` is `history`."
+    )
+    exclude_recent: bool = Field(
+        default=False, description="Drop hits whose exchange is still in the returned history."
+    )
 
 
 class ContextSettings(Settings):
     """How hits are rendered."""
 
-    header: str = Field(DEFAULT_HEADER, description="Text in front of the recalled block; blank: none.")
-    chunk_prefix: str = Field("- ", description="In front of each hit.")
-    chunk_separator: str = Field("\n\n", description="Between hits.")
-    include_sources: bool = Field(False, description="Name each hit's document id.")
-    include_dates: bool = Field(False, description="Prefix each hit with its date (UTC).")
-    tool_name: str = Field("search_memory", min_length=1, description="Name of the call in inject mode `tool`.")
-    max_chars: Count | None = Field(8_000, description="Characters of the recalled block; null: no limit.")
+    header: str = Field(
+        default=DEFAULT_HEADER, description="Text in front of the recalled block; blank: none."
+    )
+    chunk_prefix: str = Field(default="- ", description="In front of each hit.")
+    chunk_separator: str = Field(default="\n\n", description="Between hits.")
+    include_sources: bool = Field(default=False, description="Name each hit's document id.")
+    include_dates: bool = Field(default=False, description="Prefix each hit with its date (UTC).")
+    tool_name: str = Field(
+        default="search_memory", min_length=1, description="Name of the call in inject mode `tool`."
+    )
+    max_chars: Count | None = Field(
+        default=8_000, description="Characters of the recalled block; null: no limit."
+    )
 
 
 class RecallSettings(MemorySettings):
     """What every memory takes that puts recalled hits into a context."""
 
     scope: Scope = Field(
-        "global", description="`global` recalls from every session, `session` only from the caller's own."
+        default="global",
+        description="`global` recalls from every session, `session` only from the caller's own.",
     )
-    retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings, description="How hits are searched.")
+    retrieval: RetrievalSettings = Field(
+        default_factory=RetrievalSettings, description="How hits are searched."
+    )
     context: ContextSettings = Field(default_factory=ContextSettings, description="How hits are rendered.")
-    inject_mode: InjectMode = Field("system", description="Where the recalled block goes in the context.")
+    inject_mode: InjectMode = Field(
+        default="system", description="Where the recalled block goes in the context."
+    )
     system_prompt_template: str | None = Field(
-        None, description="Layout of inject mode `system_prompt`: `{system}`, `{header}`, `{context}`."
+        default=None,
+        description="Layout of inject mode `system_prompt`: `{system}`, `{header}`, `{context}`.",
     )
     user_template: str | None = Field(
-        None, description="Layout of inject mode `user`: `{header}`, `{context}`, `{utterance}`."
+        default=None, description="Layout of inject mode `user`: `{header}`, `{context}`, `{utterance}`."
     )
 
 

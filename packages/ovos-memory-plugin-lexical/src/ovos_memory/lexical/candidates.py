@@ -17,6 +17,8 @@ MAX_POSTINGS = 6_000
 MAX_SESSION_POSTINGS = 2_000
 """Postings read for one query in one session: each costs more, for two lists are walked together."""
 MAX_CANDIDATES = 300
+_LEAST, _PROMISING = 64, 0.5
+"""Beyond the first 64, candidates with less than half the weight of the last one wanted have no chance."""
 _BESIDE = 0.5
 """What the words of the documents recorded just before and after count for."""
 _MAX_DATED_POSTINGS = 1_000
@@ -70,6 +72,10 @@ class Candidates:
                 for row, weight in found.items()
             ],
         )
+        least = int(max(_LEAST, 3 * limit) / self.share)
+        if len(best) > least:
+            bar = _PROMISING * best[min(limit, least) - 1][0]
+            best = best[:least] + [each for each in best[least:] if each[0] >= bar]
         return [row for _, row in best]
 
     def _postings(self, left: int, rows: tuple[int, int] | None = None) -> dict[int, float]:
