@@ -145,6 +145,17 @@ class FactBook:
         self._facts[added.id] = added
         return added
 
+    def adopt(self, fact: Fact) -> None:
+        """Take in a fact of another record, with its date, its confirmations and whether it was replaced."""
+        if not fact.is_current:
+            self._facts[self.next_id] = replace(fact, id=self.next_id, replaced_by=None)
+            self.next_id += 1
+            return
+        moved = self.learn(NewFact(fact.text, fact.kind, fact.words, fact.confirmed_at or fact.at, fact.session))
+        self._facts[moved.id] = replace(
+            moved, at=min(moved.at, fact.at), confirmations=moved.confirmations + fact.confirmations
+        )
+
     def take_back(self, fact_id: int, said: str, at: float) -> bool:
         """Make a fact history because the user took it back; their words have to touch it, and to take something back."""
         fact = self._facts.get(fact_id)

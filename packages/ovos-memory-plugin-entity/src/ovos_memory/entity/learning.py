@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ovos_memory.core.types import Document
 from ovos_memory.entity.evidence import find_evidence
@@ -19,6 +19,12 @@ class Outcome:
     learned: int = 0
     rejected: int = 0
     removed: int = 0
+
+    def add(self, other: Outcome) -> None:
+        """Count another answer's outcome in."""
+        self.learned += other.learned
+        self.rejected += other.rejected
+        self.removed += other.removed
 
 
 def said_by_user(document: Document) -> str:
@@ -69,6 +75,9 @@ def check(book: FactBook, proposal: Proposal, documents: Sequence[Document]) -> 
                 document.session_id,
                 _known_id(book, proposal.replaces),
             )
+    if len(documents) > 1:  # perhaps it was said in two turns: "I have a dog" … "he is called Rex"
+        together = replace(documents[-1], text="\n".join(map(said_by_user, documents)))
+        return check(book, proposal, [together])
     return None
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from ovos_memory.core.settings import NonNegative, Settings
 
+Positive = Annotated[NonNegative, Field(gt=0)]
+Backend = Literal["json", "sqlite", "memory"]
 DEFAULT_API_URL = "http://localhost:8000/v1"
 
 
@@ -46,3 +48,26 @@ class ChatSettings(Settings):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("must be an address that starts with http:// or https://")
         return value.strip()
+
+
+class ModelMemorySettings(ChatSettings):
+    """What every memory takes that a language model works for."""
+
+    system_prompt: str = Field("", description="Persona system prompt, sent as the first message; blank: none.")
+    request_timeout: Positive = Field(30.0, description="Seconds that one call of the model may take, all in all.")
+    backend: Backend | None = Field(
+        None,
+        description="How results are stored: `json` (one file), `sqlite` (for many sessions), `memory` (RAM only). "
+        "null: `sqlite` when `db_path` ends in `.db`, else `json`.",
+    )
+    db_path: str | None = Field(
+        None, description="The file; `:memory:`: RAM only. What is still to be done lies beside it, in `<db_path>.pending.db`."
+    )
+
+    @property
+    def store(self) -> Backend:
+        """How results are stored, as set or by the file's name."""
+        if self.backend is not None:
+            return self.backend
+        is_database = self.db_path is not None and self.db_path.endswith((".db", ".sqlite", ".sqlite3"))
+        return "sqlite" if is_database else "json"
