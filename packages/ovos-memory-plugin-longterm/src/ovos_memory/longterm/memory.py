@@ -1,0 +1,136 @@
+"""The long-term memory: a summary of what was said earlier, and the recent turns as they were said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ovos_memory.core.errors import StoreError
+from ovos_memory.core.exchanges import conversation, group_exchanges, is_answered, make_exchange, normalise, session_key
+from ovos_memory.core.llm.memory import ModelMemory, Workplace
+from ovos_memory.core.render import fenced
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
+if TYPE_CHECKING:
+    from ovos_memory.core.worker import Consumer
+    from ovos_memory.longterm.settings import LongTermSettings
+
+MAX_WINDOW_CHARS = 100_000
+"""Characters of a window that is read; exchanges that wait for a summary may pile up while the model is away."""
+
+
+class LongTermMemory(ModelMemory):
+    """Keeps the gist of very long conversations; the summary never crosses sessions.
+
+    Args:
+        config: The plugin's block of the persona file; copied.
+        clock: Returns epoch seconds.
+        chat: Answers the model's questions instead of what the settings name.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+
+    plugin_name: ClassVar[str] = "ovos-memory-plugin-longterm"
+    kind: ClassVar[str] = "longterm"
+    file_stem: ClassVar[str] = "longterm_memory"
+    settings: LongTermSettings
+
+    def get_history(self, session_id: str | None = None) -> list[AgentMessage]:
+        """Return the recent turns, oldest first, as copies: the window, and whatever no summary covers yet."""
+        session = session_key(session_id)
+        return self.boundary.call("history", lambda: self._window(session), list, session_id=session)
+
+    def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
+        """Record messages; exchanges that are complete are on disk when the call returns.
+
+        The summary is renewed later and elsewhere; only with ``max_wait_s`` set does the call wait for it.
+        """
+        session = session_key(session_id)
+        self.boundary.call("takeover", lambda: self._take_over(session), lambda: None, session_id=session)
+        super().update_history(new_messages, session_id)
+
+    def summary(self, session_id: str | None = None) -> str:
+        """Return the summary of a session; ``""`` while there is none."""
+        session = session_key(session_id)
+        return self.boundary.call("summary", lambda: self._record(session).summary, str, session_id=session)
+
+    def health(self) -> dict[str, Any]:
+        """Return what went wrong since the process began, what waits, how the model is doing, and what it wrote."""
+        consumer = self.workplace.consumer
+        counts = {"written": consumer.written, "rejected": consumer.rejected}  # type: ignore[attr-defined]
+        return {**super().health(), "summaries": counts}
+
+    # ------------------------------------------------------------------ hooks
+    @classmethod
+    def settings_model(cls) -> type[LongTermSettings]:
+        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
+        from ovos_memory.longterm.settings import LongTermSettings
+
+        return LongTermSettings
+
+    @classmethod
+    def _hire(cls, workplace: Workplace, settings: LongTermSettings) -> Consumer[Any]:
+        from ovos_memory.longterm.consumer import SummaryConsumer
+
+        return SummaryConsumer(
+            workplace.ledger, workplace.state, workplace.chat, settings, clock=workplace.clock
+        )
+
+    @staticmethod
+    def _convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+        from ovos_memory.longterm.record import convert_1x
+
+        return convert_1x(data)
+
+    def _blocks(self, session_id: str) -> list[str]:
+        block = fenced(self.settings.summary_header, self._record(session_id).summary, tag="conversation-summary")
+        return [block] if block else []
+
+    def _conversation(self, session_id: str) -> list[AgentMessage]:
+        return conversation(self._window(session_id), self.settings.max_history_chars)
+
+    # ------------------------------------------------------------------ inside
+    def _record(self, session_id: str) -> Any:
+        from ovos_memory.longterm.record import SummaryRecord
+
+        return SummaryRecord.read(self.workplace.state.load(session_id))
+
+    def _window(self, session_id: str) -> list[AgentMessage]:
+        self._take_over(session_id)
+        try:
+            said = self.journal.window(session_id, 0, enough_chars=MAX_WINDOW_CHARS)
+        except StoreError as error:
+            self.boundary.failed("history", error, session_id=session_id)
+            said = self.journal.held_window(session_id, 0)
+        turns = group_exchanges(said)
+        if not turns:
+            return []
+        wanted = self.settings.recent_window
+        if self.settings.summarize_every:
+            wanted = max(wanted, self.journal.newest_number(session_id) - self._record(session_id).covered)
+        wanted += not is_answered(turns[-1])
+        return [message for turn in turns[max(0, len(turns) - wanted) :] for message in turn]
+
+    def _take_over(self, session_id: str) -> None:
+        """Move the messages that version 1.x kept beside the summary into the ledger."""
+        if not self._record(session_id).recent:
+            return
+        from ovos_memory.longterm.record import SummaryRecord
+
+        ledger, now = self.workplace.ledger(), self._clock()
+
+        def move(stored: dict[str, Any] | None) -> dict[str, Any]:
+            record = SummaryRecord.read(stored)
+            messages = normalise(
+                AgentMessage(role=MessageRole(m["role"]), content=m.get("content") or "")
+                for m in record.recent
+                if m.get("role") in ("user", "assistant")
+            )
+            with ledger.database.write() as connection:
+                for turn in group_exchanges(messages):
+                    ledger.append(session_id, make_exchange(turn), created_at=record.updated_at or now, connection=connection)
+            return {key: value for key, value in record.as_dict().items() if key != "recent"}
+
+        self.workplace.state.update(session_id, move)
+        self.workplace.worker.wake()
