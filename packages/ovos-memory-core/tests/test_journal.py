@@ -14,7 +14,8 @@ from ovos_memory.core import backlog as backlog_module
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.journal import Journal
-from ovos_memory.core.ledger import SqliteLedger, open_ledger
+from ovos_memory.core.ledger import SqliteLedger
+from ovos_memory.core.sqlite import open_database
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 
@@ -41,7 +42,7 @@ class Store:
     def open(self) -> SqliteLedger:
         if self.error is not None:
             raise self.error
-        ledger = open_ledger(self.path, plugin="p")
+        ledger = SqliteLedger(open_database(self.path, plugin="p"))
         for name in ("append", "append_text", "extend"):
             setattr(ledger, name, self._guarded(getattr(ledger, name)))
         return ledger
@@ -59,7 +60,7 @@ class Store:
 
     def contents(self, session_id: str = "s") -> list[tuple[str, str]]:
         """Return what is on disk, read by a ledger of its own."""
-        ledger = open_ledger(self.path, plugin="reader")
+        ledger = SqliteLedger(open_database(self.path, plugin="reader"))
         found = [(d.id, d.content) for d in ledger.documents(session_id=session_id)]
         ledger.close()
         return found
@@ -247,8 +248,7 @@ def test_what_cannot_be_written_is_held_visible_and_written_in_order(store: Stor
     assert journal.health() == {"held": 0, "lost": 0, "store_error": None}
 
 
-def test_a_store_that_cannot_be_opened_is_opened_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog_module, "_REOPEN_AFTER_S", 0.0)
+def test_a_store_that_cannot_be_opened_is_opened_later(store: Store) -> None:
     store.error = StoreUnavailable("no such folder")
     journal = store.journal()
 

@@ -4,7 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from ovos_memory.testing.contract import MemoryContract
+from ovos_memory.testing.eventlog import MAX_SESSIONS
 from ovos_memory.testing.reference import ReferenceMemory
+
+
+def reference_settings() -> Any:
+    from ovos_memory.testing.reference_settings import ReferenceSettings
+
+    return ReferenceSettings
 
 
 class TestInMemory(MemoryContract):
@@ -12,6 +19,8 @@ class TestInMemory(MemoryContract):
     plugin = ReferenceMemory.plugin_name
     retrieves = scopes = thresholds = stores_texts = reports_health = True
     window_chars_key = "max_history_chars"
+    ram_sessions = MAX_SESSIONS
+    settings_model = reference_settings
 
 
 class TestOnDisk(MemoryContract):
@@ -20,6 +29,8 @@ class TestOnDisk(MemoryContract):
     retrieves = scopes = thresholds = stores_texts = reports_health = persistent = True
     window_chars_key = "max_history_chars"
     path_key = "db_path"
+    store_format = "lines"
+    settings_model = reference_settings
 
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ovos_plugin_manager.templates.agents import AgentMessage
 from ovos_utils.log import LOG
 
 from ovos_memory.core.boundary import Boundary
-from ovos_memory.core.errors import DocumentGone, StoreError, StoreTooNew, StoreUnavailable
+from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked, StoreUnavailable
 from ovos_memory.core.exchanges import append_turns, make_exchange
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.types import Document, Exchange
@@ -83,7 +83,8 @@ class Backlog:
         """Return the open ledger.
 
         Raises:
-            StoreError: It cannot be opened; for a second after a failed try the same error comes without waiting.
+            StoreError: It cannot be opened.  For a second after a try that waited for a lock in vain the same error
+                comes without waiting again.
         """
         self._after_fork()
         if self._ledger is not None:
@@ -91,15 +92,13 @@ class Backlog:
         with self._open_lock:
             if self._ledger is not None:
                 return self._ledger
-            is_final = isinstance(self._open_error, StoreTooNew)
-            if self._open_error is not None and (is_final or time.monotonic() < self._reopen_at):
+            if self._open_error is not None and time.monotonic() < self._reopen_at:
                 raise self._open_error
             try:
                 self._ledger = self._open_ledger()
-            except StoreError as error:
+            except StoreLocked as error:
                 self._open_error, self._reopen_at = error, time.monotonic() + _REOPEN_AFTER_S
                 raise
-            self._open_error = None
             return self._ledger
 
     # ------------------------------------------------------------------ writing
@@ -141,13 +140,12 @@ class Backlog:
         document, ledger = item.document, self.ledger()
         exchange = _exchange(document)
         if item.pieces is not None:
-            current = ledger.get(document.id)
-            if current is not None:
+            while (current := ledger.get(document.id)) is not None:
                 try:
                     longer = _exchange(_longer(current, item.pieces))
                     return ledger.extend(current, longer, wait_s=wait_s)
                 except DocumentGone:
-                    LOG.debug("a document was forgotten while it grew; its later pieces stand alone")
+                    LOG.debug("a document changed while it grew; it is read again")
             exchange = make_exchange(item.pieces)
         if document.text is not None:
             return ledger.append_text(

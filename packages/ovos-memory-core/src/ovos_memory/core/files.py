@@ -1,6 +1,7 @@
 """Private folders and files, whole-file replacement, names for what is set aside, copies of what 1.x left.
 
-Memories are personal: what we create is readable by its owner only, whatever the umask; what existed keeps its mode.
+Memories are personal: what we create is readable by its owner only, whatever the umask; what existed keeps
+its mode.
 """
 
 from __future__ import annotations
@@ -79,10 +80,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:
-    """Replace the file at ``path`` as a whole: after a crash it holds the old bytes or the new ones, never a mixture.
+    """Replace a file as a whole: after a crash it holds the old bytes or the new ones, never a mixture.
 
     The new file keeps mode and owner of the old one.  Two writers at once need a lock (:func:`file_lock` of
-    :mod:`ovos_memory.core.file_lock`): the temporary file ``<name>.tmp`` has one name, so that none is left behind.
+    :mod:`ovos_memory.core.file_lock`): the temporary file ``<name>.tmp`` has one name, so that none is left
+    behind.
 
     Raises:
         OSError: Nothing has changed then, and no temporary file stays.
@@ -175,10 +177,10 @@ def backup_path_1x(path: Path) -> Path:
 
 
 def backup_1x(path: Path) -> Path:
-    """Copy a file that 1.x left, before it is converted, to ``<name>.1x.bak`` (mode 0600) and make the copy durable.
+    """Copy a file that 1.x left to ``<name>.1x.bak`` (mode 0600), durably, before it is converted.
 
-    Databases that may be open need :func:`ovos_memory.core.sqlite_open.backup_database_1x`.  An equal copy that is
-    there already (a conversion that was cut short) is kept.
+    Databases that may be open need :func:`ovos_memory.core.sqlite_open.backup_database_1x`.  An equal copy
+    that is there already (a conversion that was cut short) is kept.
 
     Raises:
         OSError: The copy cannot be written.
@@ -204,7 +206,7 @@ def backup_1x(path: Path) -> Path:
 
 
 def kept_copies(path: Path) -> list[Path]:
-    """Return the set-aside files and 1.x copies beside ``path``, with their companions: forgetting must reach them."""
+    """Return the set-aside files and 1.x copies beside ``path``: forgetting must reach them too."""
     beginnings = (f"{path.name}.corrupt-", f"{path.name}.1x.bak")
     try:
         names = sorted(os.listdir(path.parent))

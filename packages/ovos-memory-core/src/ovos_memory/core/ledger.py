@@ -1,7 +1,7 @@
-"""The ledger: every exchange as one document in SQLite, the truth from which indexes, facts and summaries are derived.
+"""The ledger: every exchange as one document in SQLite, the truth that everything else is derived from.
 
-Writing a document is one transaction, durable when the call returns.  Its number within the session is never used
-again, whatever is deleted; nothing here gets slower as the ledger grows.
+Writing a document is one transaction, durable when the call returns.  Its number within the session is never
+used again, whatever is deleted; nothing here gets slower as the ledger grows.
 """
 
 from __future__ import annotations
@@ -11,18 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
-
 from ovos_memory.core.errors import DocumentGone
 from ovos_memory.core.ledger_codec import (
+    content_columns,
     document_of,
-    dump_messages,
-    dump_metadata,
-    load_messages,
+    edited_messages,
     session_hash,
     session_key,
     storable,
 )
+from ovos_memory.core.ledger_notes import LedgerNotes
 from ovos_memory.core.ledger_queue import LedgerQueue
 from ovos_memory.core.sqlite import WAIT_S, Database
 from ovos_memory.core.types import Document, Exchange
@@ -38,12 +36,13 @@ class AttachedIndex(Protocol):
         """
 
 
-class SqliteLedger(LedgerQueue):
+class SqliteLedger(LedgerQueue, LedgerNotes):
     """A ledger in a database; safe from any thread, shared with other processes.
 
-    Methods with a ``connection`` do their work within the write transaction of that connection, which makes many of
-    them one; the others take a transaction of their own and wait at most ``wait_s`` seconds for it.  All of them raise
-    :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read or written.
+    Methods with a ``connection`` do their work within the write transaction of that connection, which makes
+    many of them one; the others take a transaction of their own and wait at most ``wait_s`` seconds for it.
+    All of them raise :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read or
+    written.
 
     Args:
         database: Where the tables live.
@@ -78,10 +77,9 @@ class SqliteLedger(LedgerQueue):
             wait_s: Seconds to wait for other writers.
             connection: Of an enclosing write transaction.
         """
-        document = Document(
-            session_id, 0, storable(exchange.question), storable(exchange.answer), exchange.messages, created_at,
-            metadata=dict(metadata or {}),
-        )  # fmt: skip
+        question, answer = storable(exchange.question), storable(exchange.answer)
+        facts = dict(metadata or {})
+        document = Document(session_id, 0, question, answer, exchange.messages, created_at, metadata=facts)
         with self._writing(connection, wait_s) as writer:
             return self._insert(writer, document)
 
@@ -95,7 +93,7 @@ class SqliteLedger(LedgerQueue):
         wait_s: float = WAIT_S,
         connection: sqlite3.Connection | None = None,
     ) -> Document:
-        """Record a text verbatim as a document of its own; arguments and cost as for :meth:`append`."""
+        """Record a text verbatim as a document of its own; all else as for :meth:`append`."""
         document = Document(
             session_id, 0, "", "", (), created_at, text=storable(text), metadata=dict(metadata or {})
         )
@@ -171,7 +169,7 @@ class SqliteLedger(LedgerQueue):
                 text=document.text if text is None else storable(text),
             )
             if not is_text:
-                edited = replace(edited, messages=_edited_messages(document, edited))
+                edited = replace(edited, messages=edited_messages(document, edited))
             return self._change(writer, document, edited)
 
     def delete(
@@ -199,43 +197,6 @@ class SqliteLedger(LedgerQueue):
             self._remove(writer, documents)
         return documents
 
-    # ------------------------------------------------------------------ notes
-    def note_failure(self, operation: str, type_name: str, at: float) -> None:
-        """Count a failure where other processes see it.
-
-        Args:
-            operation: What failed.
-            type_name: The exception's type; never its text, which may quote what somebody said.
-            at: Epoch seconds.
-        """
-        with self.database.write(0.0) as writer:
-            writer.execute(
-                f"INSERT INTO {self.prefix}failures VALUES (?, 1, ?, ?) ON CONFLICT (operation) DO UPDATE SET"
-                " failures = failures + 1, last_error = excluded.last_error, last_at = excluded.last_at",
-                (operation, type_name, at),
-            )
-
-    def failures(self) -> dict[str, dict[str, Any]]:
-        """Return the counted failures: operation -> ``failures``, ``last_error`` (a type), ``last_at``."""
-        with self.database.read() as reader:
-            rows = reader.execute(
-                f"SELECT operation, failures, last_error, last_at FROM {self.prefix}failures"
-            )
-            return {row[0]: {"failures": row[1], "last_error": row[2], "last_at": row[3]} for row in rows}
-
-    def meta_get(self, key: str, *, connection: sqlite3.Connection | None = None) -> str | None:
-        """Return a note of the ledger's user, ``None`` when there is none."""
-        with self._reading(connection) as reader:
-            row = reader.execute(f"SELECT value FROM {self.prefix}meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
-
-    def meta_set(self, key: str, value: str, *, connection: sqlite3.Connection | None = None) -> None:
-        """Keep a note."""
-        with self._writing(connection) as writer:
-            writer.execute(
-                f"REPLACE INTO {self.prefix}meta (key, value) VALUES (?, ?)", (key, storable(value))
-            )
-
     def close(self) -> None:
         """Close the database's connections; the next use opens them again."""
         self.database.close()
@@ -256,7 +217,7 @@ class SqliteLedger(LedgerQueue):
             )
         writer.execute(
             f"INSERT INTO {p}documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (change, session, n, *_content(document), document.created_at, change),
+            (change, session, n, *content_columns(document), document.created_at, change),
         )
         return replace(document, n=n, row=change, change=change)
 
@@ -273,9 +234,9 @@ class SqliteLedger(LedgerQueue):
         change = self._next_change(writer)
         self._let_go(writer, [old])
         writer.execute(
-            f"UPDATE {self.prefix}documents SET question = ?, answer = ?, messages = ?, text = ?, metadata = ?,"
-            " change = ? WHERE row = ?",
-            (*_content(new), change, old.row),
+            f"UPDATE {self.prefix}documents SET question = ?, answer = ?, messages = ?, text = ?,"
+            " metadata = ?, change = ? WHERE row = ?",
+            (*content_columns(new), change, old.row),
         )
         return replace(new, change=change)
 
@@ -307,34 +268,3 @@ class SqliteLedger(LedgerQueue):
         )
         if self._index is not None:
             self._index.removed(writer, documents)
-
-
-def _content(document: Document) -> tuple[str, str, str | None, str | None, str | None]:
-    messages = None
-    if document.text is None:
-        messages = dump_messages(document.question, document.answer, document.messages)
-    return document.question, document.answer, messages, document.text, dump_metadata(document.metadata)
-
-
-def _edited_messages(old: Document, new: Document) -> tuple[AgentMessage, ...]:
-    """Return the messages of an exchange with its new words: tool calls stay, the answer is said in one piece."""
-    messages = list(
-        load_messages(old.question, old.answer, dump_messages(old.question, old.answer, old.messages))
-    )
-    if new.question != old.question:
-        asked = [m for m in messages if m.role == MessageRole.USER]
-        if not asked:
-            asked = [AgentMessage(MessageRole.USER, "")]
-            messages.insert(0, asked[0])
-        asked[0].content = new.question
-    if new.answer != old.answer:
-        spoken = [m for m in messages if m.role == MessageRole.ASSISTANT and not m.tool_calls]
-        if not spoken:
-            spoken = [AgentMessage(MessageRole.ASSISTANT, "")]
-            messages.append(spoken[0])
-        spoken[-1].content = new.answer
-        for message in messages:
-            if message.role == MessageRole.ASSISTANT and message.tool_calls:
-                message.content = ""
-        messages = [m for m in messages if not any(m is earlier for earlier in spoken[:-1])]
-    return tuple(messages)

@@ -1,4 +1,4 @@
-"""Documents as rows: opaque session ids as bytes, messages as JSON only where the two texts do not say it all."""
+"""Documents as rows: session ids as bytes, messages as JSON where the two texts do not say it all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def session_id_of(key: bytes) -> str:
 
 
 def session_hash(key: bytes) -> bytes:
-    """Return what is left of a session id when the session was forgotten (its counter must not start anew)."""
+    """Return what is left of the id of a forgotten session: its counter must not start anew."""
     return hashlib.sha256(key).digest()
 
 
@@ -51,7 +51,7 @@ def storable(text: str) -> str:
 
 
 def dump_json(value: object) -> str:
-    """Return compact JSON that SQLite can store, whatever strings are in it; other objects become their ``str()``."""
+    """Return compact JSON that SQLite can store; what JSON has no word for becomes its ``str()``."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     try:
         text.encode("utf-8")
@@ -98,6 +98,38 @@ def document_of(row: Row) -> Document:
         row=number,
         change=change,
     )
+
+
+def content_columns(document: Document) -> tuple[str, str, str | None, str | None, str | None]:
+    """Return question, answer, messages, text and metadata as they are stored."""
+    messages = None
+    if document.text is None:
+        messages = dump_messages(document.question, document.answer, document.messages)
+    return document.question, document.answer, messages, document.text, dump_metadata(document.metadata)
+
+
+def edited_messages(old: Document, new: Document) -> tuple[AgentMessage, ...]:
+    """Return an exchange's messages with its new words: tool calls stay, the answer is one piece."""
+    messages = list(
+        load_messages(old.question, old.answer, dump_messages(old.question, old.answer, old.messages))
+    )
+    if new.question != old.question:
+        asked = [m for m in messages if m.role == MessageRole.USER]
+        if not asked:
+            asked = [AgentMessage(MessageRole.USER, "")]
+            messages.insert(0, asked[0])
+        asked[0].content = new.question
+    if new.answer != old.answer:
+        spoken = [m for m in messages if m.role == MessageRole.ASSISTANT and not m.tool_calls]
+        if not spoken:
+            spoken = [AgentMessage(MessageRole.ASSISTANT, "")]
+            messages.append(spoken[0])
+        spoken[-1].content = new.answer
+        for message in messages:
+            if message.role == MessageRole.ASSISTANT and message.tool_calls:
+                message.content = ""
+        messages = [m for m in messages if not any(m is earlier for earlier in spoken[:-1])]
+    return tuple(messages)
 
 
 def _is_plain(message: AgentMessage, role: str, content: str) -> bool:

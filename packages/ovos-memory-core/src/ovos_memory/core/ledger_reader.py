@@ -20,8 +20,8 @@ MIN_PHRASE = 3
 class LedgerReader(LedgerTables):
     """The reading half of a ledger.
 
-    Methods that take a ``connection`` read in its snapshot, or within its transaction; else in one of their own.
-    All of them raise :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read.
+    Methods that take a ``connection`` read in its snapshot, or within its transaction; else in one of their
+    own. All of them raise :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read.
     """
 
     def get(self, document_id: str, *, connection: sqlite3.Connection | None = None) -> Document | None:
@@ -55,7 +55,7 @@ class LedgerReader(LedgerTables):
     def tail(
         self, session_id: str, documents: int, *, connection: sqlite3.Connection | None = None
     ) -> list[Document]:
-        """Return a session's last ``documents`` documents, oldest first.  Cost grows with their number only."""
+        """Return a session's last ``documents`` documents, oldest first; cost grows with them only."""
         with self._reading(connection) as reader:
             rows = reader.execute(
                 f"{self._select} WHERE s.id = ? ORDER BY d.n DESC LIMIT ?",
@@ -159,7 +159,7 @@ class LedgerReader(LedgerTables):
         return 0 if row is None else int(row[0])
 
     def session_number(self, session_id: str, *, connection: sqlite3.Connection | None = None) -> int | None:
-        """Return the session's number in the documents table, ``None`` when it has no documents; never reused."""
+        """Return the session's number in the documents table, never reused; ``None`` when it has none."""
         with self._reading(connection) as reader:
             row = reader.execute(
                 f"SELECT key FROM {self.prefix}sessions WHERE id = ?", (session_key(session_id),)
@@ -167,12 +167,13 @@ class LedgerReader(LedgerTables):
         return None if row is None else int(row[0])
 
     def sessions(self) -> list[SessionSummary]:
-        """Return every session that has documents, in order of first arrival.  Cost grows with the sessions."""
+        """Return every session that has documents, by first arrival.  Cost grows with the sessions."""
         p = self.prefix
         edge = f"(SELECT created_at FROM {p}documents WHERE session = s.key ORDER BY n {{}} LIMIT 1)"
         with self.database.read() as reader:
             rows = reader.execute(
-                f"SELECT s.id, s.documents, {edge.format('ASC')}, {edge.format('DESC')} FROM {p}sessions s ORDER BY s.key"
+                f"SELECT s.id, s.documents, {edge.format('ASC')}, {edge.format('DESC')}"
+                f" FROM {p}sessions s ORDER BY s.key"
             ).fetchall()
         return [SessionSummary(session_id_of(key), count, first, last) for key, count, first, last in rows]
 

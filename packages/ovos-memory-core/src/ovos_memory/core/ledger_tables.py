@@ -12,7 +12,8 @@ from ovos_memory.core.sqlite import WAIT_S, Database
 _COLUMNS = "d.row, s.id, d.n, d.question, d.answer, d.messages, d.text, d.metadata, d.created_at, d.change"
 
 _TABLES = """
-CREATE TABLE {p}clock (one INTEGER PRIMARY KEY CHECK (one = 1), change INTEGER NOT NULL, documents INTEGER NOT NULL);
+CREATE TABLE {p}clock (
+  one INTEGER PRIMARY KEY CHECK (one = 1), change INTEGER NOT NULL, documents INTEGER NOT NULL);
 INSERT INTO {p}clock VALUES (1, 0, 0);
 CREATE TABLE {p}sessions (
   key INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, next_n INTEGER NOT NULL, documents INTEGER NOT NULL);
@@ -30,7 +31,8 @@ CREATE TABLE {p}work (
   PRIMARY KEY (consumer, change)) WITHOUT ROWID;
 CREATE INDEX {p}work_by_state ON {p}work (consumer, state, change);
 CREATE TABLE {p}failures (
-  operation TEXT PRIMARY KEY, failures INTEGER NOT NULL, last_error TEXT NOT NULL, last_at REAL NOT NULL) WITHOUT ROWID;
+  operation TEXT PRIMARY KEY, failures INTEGER NOT NULL, last_error TEXT NOT NULL, last_at REAL NOT NULL)
+  WITHOUT ROWID;
 CREATE TABLE {p}meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 """
 
@@ -38,8 +40,8 @@ CREATE TABLE {p}meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 class LedgerTables:
     """Creates the tables and lends connections; the base of the ledger's parts.
 
-    ``clock.change`` numbers every change of the ledger, and never one number twice: a document's ``row`` and a
-    session's ``key`` are the number of the change that created them.
+    ``clock.change`` numbers every change of the ledger, and never one number twice: a document's ``row`` and
+    a session's ``key`` are the number of the change that created them.
 
     Args:
         database: Where they live; several ledgers may share it.
@@ -79,7 +81,7 @@ class LedgerTables:
     def _writing(
         self, connection: sqlite3.Connection | None, wait_s: float = WAIT_S
     ) -> Iterator[sqlite3.Connection]:
-        """Lend the caller's connection, within its write transaction, or one with a transaction of its own."""
+        """Lend the caller's connection, which is within a write transaction, or one with its own."""
         if connection is not None:
             yield connection
             return

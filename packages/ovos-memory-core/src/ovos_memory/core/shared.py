@@ -1,7 +1,7 @@
-"""One of each per process: resources that many memory objects share, counted and freed; locks that survive a fork.
+"""One of each per process: shared resources, counted and freed; locks that survive a fork.
 
-A persona host builds every persona at start and never closes one, so what is expensive (a database, a model, a
-worker) belongs to the process and goes when the last memory that uses it is collected.
+A persona host builds every persona at start and never closes one, so what is expensive (a database, a model,
+a worker) belongs to the process and goes when the last memory that uses it is collected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ProcessLock:
         _locks.add(self)
 
     def acquire(self, timeout_s: float = -1) -> bool:
-        """Take the lock, waiting at most ``timeout_s`` seconds (-1: for ever); ``False`` when it was not free."""
+        """Take the lock, waiting at most ``timeout_s`` seconds (-1: for ever); ``False`` without it."""
         if timeout_s == 0:
             return self._lock.acquire(blocking=False)
         return self._lock.acquire(timeout=timeout_s)
@@ -105,12 +105,12 @@ class LruDict(MutableMapping[K, V]):
         return len(self._items)
 
     def pop(self, key: K, *default: Any) -> Any:
-        """Remove ``key`` and return its value; without it ``default``, or :class:`KeyError` when none is given."""
+        """Remove ``key`` and return its value, or ``default``; :class:`KeyError` when neither is there."""
         with self._lock:
             return self._items.pop(key, *default)
 
     def setdefault(self, key: K, default: V = None) -> V:  # type: ignore[assignment]
-        """Return the value of ``key``, which becomes ``default`` when it has none."""
+        """Return the value of ``key``, which becomes ``default`` when there is none."""
         with self._lock:
             if key not in self._items:
                 self[key] = default
@@ -126,7 +126,7 @@ class _Entry(Generic[R]):
         self.resource: R | None = None
         self.error: BaseException | None = None
         self.owners: dict[int, weakref.finalize[..., Any]] = {}
-        """By ``id``; a finalizer that is no longer alive belonged to an earlier object with the same ``id``."""
+        """By ``id``; a finalizer that is not alive belonged to an earlier object of the same ``id``."""
 
     def is_used_by(self, owner: object) -> bool:
         finalizer = self.owners.get(id(owner))
@@ -150,8 +150,8 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
     """Return the process's one resource under ``key``, made by ``factory`` when there is none.
 
     It is freed (its ``close()`` is called, if it has one) when every owner was collected or has called
-    :func:`release`.  Owners count once however often they ask.  Other keys are not held up while ``factory`` runs;
-    other callers for the same key wait for it.
+    :func:`release`.  Owners count once however often they ask.  Other keys are not held up while ``factory``
+    runs; other callers for the same key wait for it.
 
     Args:
         key: Names the resource, configuration included.
@@ -216,7 +216,7 @@ def holders(key: Hashable) -> int:
 
 
 def _owner_gone(registry: _Registry, key: Hashable, entry: _Entry[Any], owner: int) -> None:
-    """Note that an owner is gone.  Runs wherever the collector does, so it must not wait for a lock."""
+    """Note that an owner is gone; runs wherever the collector does, so it waits for no lock."""
     registry.dropped.append((key, entry, owner))
     _sweep(wait=False)
 
@@ -247,7 +247,7 @@ def _sweep(*, wait: bool = True) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Start the child with free locks and without resources; the parent's are kept from being finalised here."""
+    """Start the child with free locks and no resources; the parent's are never finalised here."""
     global _registry
     for lock in list(_locks):
         lock._renew()

@@ -36,7 +36,7 @@ _BY_TEXT = (
 
 
 def result_code(error: sqlite3.Error) -> int:
-    """Return SQLite's result code, extended where Python knows it; 1 (a fault in the statement) when in doubt."""
+    """Return SQLite's result code, extended where Python knows it; 1 (a faulty statement) in doubt."""
     code = getattr(error, "sqlite_errorcode", None)
     if isinstance(code, int):
         return code
@@ -73,7 +73,7 @@ def meaning(error: sqlite3.Error, path: Path | str, plugin: str) -> OvosMemoryEr
 
 
 def is_only_index(path: Path) -> bool:
-    """Tell whether the tables of a database that was called malformed are whole, so that a search index is the culprit.
+    """Tell whether the tables of a malformed database are whole, so that a search index is to blame.
 
     Needed where Python does not pass SQLite's extended codes on.  Cost: reads the whole file.
     """

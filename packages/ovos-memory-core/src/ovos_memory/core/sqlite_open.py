@@ -1,4 +1,4 @@
-"""Opening SQLite files: private, in WAL mode, read-only where it must be, never touching what is newer than we are."""
+"""Opening SQLite files: private, in WAL mode, read-only where it must be, newer ones not at all."""
 
 from __future__ import annotations
 
@@ -71,8 +71,13 @@ def prepare_file(path: Path) -> bool:
         return create_private_file(path)
 
 
+def can_be_written(path: Path) -> bool:
+    """Tell whether the system lets us write the file and create its log beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+
+
 def refuse_newer(path: Path, plugin: str, open_connection: Connect, wait_s: float) -> None:
-    """Raise :class:`StoreTooNew` for a file of a newer version, through a connection that cannot change the file.
+    """Raise :class:`StoreTooNew` for a file of a newer version, without changing a byte of it.
 
     Anything else that is wrong with the file is left to those who open it for writing.
     """
@@ -100,7 +105,7 @@ def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> C
         connection = open_connection(file_uri(path, "rw"))
     try:
         connection.wait_for_locks(deadline - time.monotonic())
-        if not os.access(path, os.W_OK):  # SQLite opens such a file all the same, for reading
+        if not can_be_written(path):  # SQLite opens such a file all the same, for reading
             raise sqlite3.OperationalError("attempt to write a readonly database")
         _switch_to_wal(connection, deadline)
         connection.execute("PRAGMA synchronous=FULL")
@@ -144,10 +149,10 @@ def open_for_reading(path: Path, mode: Mode, open_connection: Connect, wait_s: f
 
 
 def backup_database_1x(path: Path) -> Path:
-    """Copy a database that 1.x left, before it is converted, to ``<name>.1x.bak`` (mode 0600) and make it durable.
+    """Copy a database that 1.x left to ``<name>.1x.bak`` (mode 0600), durably, before it is converted.
 
-    Safe while this process or another holds the database open, inside a write transaction that has not changed
-    anything yet as well: the copy is what was last committed.
+    Safe while this process or another holds the database open, inside a write transaction that has not
+    changed anything yet as well: the copy is what was last committed.
 
     Raises:
         OSError: The copy cannot be written.

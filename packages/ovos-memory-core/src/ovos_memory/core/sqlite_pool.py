@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ovos_memory.core.errors import StoreUnavailable
+from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.files import FileId
 from ovos_memory.core.sqlite_errors import meaning
 from ovos_memory.core.sqlite_open import Connect, Connection, Mode, open_for_reading, open_for_writing
@@ -19,7 +21,7 @@ KEPT_READERS = 4
 
 @dataclass(eq=False)
 class Pool:
-    """One writing connection and a few reading ones, from opening a file until it is closed, replaced or set aside.
+    """One writing connection and a few reading ones, to one file while it is at its path.
 
     Attributes:
         path: The file.
@@ -36,6 +38,7 @@ class Pool:
     idle: list[Connection] = field(default_factory=list)
     lent: set[Connection] = field(default_factory=set)
     is_retired: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def open(cls, path: Path, identity: FileId | None, open_connection: Connect, *, deadline: float) -> Pool:
@@ -66,53 +69,97 @@ class Pool:
         try:
             reader = self.idle.pop()
         except IndexError:
-            reader = open_for_reading(self.path, self.mode, self.open_connection, deadline - time.monotonic())
+            wait_s = deadline - time.monotonic()
+            reader = open_for_reading(self.path, self.mode, self.open_connection, wait_s)
         self.lent.add(reader)
         return reader
 
     def give_back(self, reader: Connection, *, is_usable: bool) -> None:
         """Take a reading connection back; ``is_usable`` says that it is in no transaction."""
         # An immutable file is never looked at again by its connection: the next reader needs a fresh one.
-        is_kept = (
-            is_usable and not self.is_retired and self.mode != "immutable" and len(self.idle) < KEPT_READERS
-        )
-        if is_kept:
-            self.idle.append(reader)
-        self.lent.discard(reader)
+        is_usable = is_usable and self.mode != "immutable"
+        with self._lock:
+            self.lent.discard(reader)
+            is_kept = is_usable and not self.is_retired and len(self.idle) < KEPT_READERS
+            if is_kept:
+                self.idle.append(reader)
         if not is_kept:
             _close(reader)
-        elif self.is_retired:  # meanwhile
-            self.retire()
 
-    def writable(self, deadline: float) -> Connection:
-        """Return the writing connection.
+    def borrow_writer(self, deadline: float) -> Connection:
+        """Return the writing connection, to a caller that has the process's turn to write.
 
         Raises:
             sqlite3.Error: There is none and none can be opened.
         """
-        if self.writer is None:
-            self.writer = open_for_writing(self.path, self.open_connection, deadline)
-        return self.writer
+        with self._lock:
+            writer, self.writer = self.writer, None
+        if writer is None:
+            writer = open_for_writing(self.path, self.open_connection, deadline)
+        self.lent.add(writer)
+        return writer
 
-    def roll_back(self) -> None:
-        """Undo the writer's transaction; a writer that cannot even do that is closed and opened anew next time."""
-        if self.writer is None:
-            return
+    def give_back_writer(self, writer: Connection) -> None:
+        """Take the writing connection back, undoing a transaction that is still open."""
+        is_usable = True
         try:
-            if self.writer.in_transaction:
-                self.writer.execute("ROLLBACK")
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
         except sqlite3.Error:
-            _close(self.writer)
-            self.writer = None
+            is_usable = False
+        with self._lock:
+            self.lent.discard(writer)
+            is_kept = is_usable and not self.is_retired
+            if is_kept:
+                self.writer = writer
+        if not is_kept:
+            _close(writer)
 
     def retire(self) -> None:
-        """Close what is idle; readers under way are closed when they come back."""
-        self.is_retired = True
-        while self.idle:
-            _close(self.idle.pop())
-        writer, self.writer = self.writer, None
-        if writer is not None:
-            _close(writer)
+        """Close what is idle; connections that are lent are closed when they come back."""
+        with self._lock:
+            self.is_retired = True
+            idle, self.idle = self.idle, []
+            writer, self.writer = self.writer, None
+        for connection in (*idle, writer):
+            if connection is not None:
+                _close(connection)
+
+
+class WriteTurn:
+    """Lets one thread of the process write at a time.
+
+    Args:
+        name: Of what is written, for messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, in a forked child."""
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+
+    @contextlib.contextmanager
+    def take(self, wait_s: float) -> Iterator[None]:
+        """Hold the turn.
+
+        Raises:
+            StoreLocked: Other threads were writing all the time.
+            RuntimeError: The thread has it already.
+        """
+        if self._thread == threading.get_ident():
+            raise RuntimeError("write() within write() of the same thread: hand the connection on")
+        if not self._lock.acquire(timeout=max(0.0, wait_s)):
+            raise StoreLocked(f"{self._name} is being written by other threads; it is tried again later")
+        self._thread = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._thread = None
+            self._lock.release()
 
 
 def _close(connection: Connection) -> None:

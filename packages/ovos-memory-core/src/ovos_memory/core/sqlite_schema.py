@@ -43,6 +43,23 @@ class Schema:
         """
         return [name for name in list(self._components) if self._steps_left(connection, name) > 0]
 
+    def run_all(self, connection: sqlite3.Connection) -> None:
+        """Run what is outstanding, on a connection that nobody else has seen yet.
+
+        Raises:
+            StoreTooNew: See :meth:`outstanding`.
+            StoreUnavailable: See :meth:`run`.
+        """
+        for component in self.outstanding(connection):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self.run(connection, component)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
     def run(self, connection: sqlite3.Connection, component: str) -> None:
         """Run the outstanding steps of a component; the connection is within a write transaction.
 
@@ -58,7 +75,8 @@ class Schema:
             before(connection, self._path)
         try:
             connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {_TABLE} (name TEXT PRIMARY KEY, steps INTEGER NOT NULL) WITHOUT ROWID"
+                f"CREATE TABLE IF NOT EXISTS {_TABLE}"
+                " (name TEXT PRIMARY KEY, steps INTEGER NOT NULL) WITHOUT ROWID"
             )
             for migration in migrations[len(migrations) - left :]:
                 migration(connection)
@@ -70,15 +88,16 @@ class Schema:
             if meaning(error, self._path, self._plugin) is not None:
                 raise
             raise StoreUnavailable(
-                f"{self._plugin}: {self._path} holds other tables where those of {component} belong; name another path"
+                f"{self._plugin}: {self._path} holds other tables where those of {component} belong;"
+                " name another path"
             ) from error
 
     def _steps_left(self, connection: sqlite3.Connection, component: str) -> int:
         known, done = len(self._components[component][0]), _steps_done(connection, component)
         if done > known:
             raise StoreTooNew(
-                f"{self._plugin}: {self._path} was written by a newer version ({component} {done}, known up to"
-                f" {known}); it stays as it is: update the package or name another path"
+                f"{self._plugin}: {self._path} was written by a newer version ({component} {done},"
+                f" known up to {known}); it stays as it is: update the package or name another path"
             )
         return known - done
 

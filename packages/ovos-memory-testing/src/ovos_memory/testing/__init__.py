@@ -11,7 +11,9 @@ A backend's ``tests/test_contract.py`` is one class::
 """
 
 import pkgutil
+import sys
 
-import pytest
-
-pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))
+if "pytest" in sys.modules:  # in other processes the fakes and the reference memory do without it
+    sys.modules["pytest"].register_assert_rewrite(
+        *(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
+    )

@@ -74,7 +74,11 @@ class EventLog:
 
     def events(self, session_id: str) -> list[Event]:
         """Return private copies of the events of a session."""
-        return [Event.read(event.line()) for event in self._all() if event.session_id == session_id]
+        if self._path is None:
+            found = self._sessions.get(session_id, [])
+        else:
+            found = [event for event in self._all() if event.session_id == session_id]
+        return [Event.read(event.line()) for event in found]
 
     def documents(self, session_id: str | None) -> list[Document]:
         """Return answered exchanges and texts of a session (``None``: all), in order of their last change."""

@@ -40,6 +40,8 @@ class Declarations:
     """Makes a memory from a configuration: the plugin's class, or a module-level function."""
     plugin: ClassVar[str] = ""
     """Entry-point name; log lines and errors have to name it."""
+    module: ClassVar[str] = ""
+    """Module that the entry point names; the factory's own by default."""
     config: ClassVar[Mapping[str, Any]] = {}
     """Settings that every memory of the suite gets."""
     expected_failures: ClassVar[Mapping[str, str]] = {}
@@ -77,10 +79,8 @@ class Declarations:
     """``sqlite`` or ``json`` when the file is one."""
     ram_sessions: ClassVar[int | None] = None
     """How many sessions a memory without a file holds at most."""
-    settings_model: ClassVar[Callable[[], Any] | None] = None
-    """Returns the pydantic model of the settings."""
-    max_import_ms: ClassVar[float] = 30.0
-    """What importing the factory's module may cost."""
+    settings_model: ClassVar[Any] = None
+    """A function that returns the pydantic model of the settings."""
 
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:

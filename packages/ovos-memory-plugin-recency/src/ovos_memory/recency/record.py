@@ -1,0 +1,123 @@
+"""A session's messages as a record: JSON values with the time each message was said.
+
+::
+
+    {"messages": [{"ts": 1767225600.0, "role": "user", "content": "hello"}, …]}
+
+Tool calls, their ids and the names of tools are kept: a call and its result still fit after a restart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+
+from ovos_memory.core.exchanges import append_turns
+from ovos_memory.core.text import clean
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message and when it was said (epoch seconds)."""
+
+    said_at: float
+    message: AgentMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a window holds: at most so many messages (0: any number), none older than so many seconds."""
+
+    max_messages: int
+    max_age_s: float | None
+
+
+def read_turns(record: Mapping[str, Any] | None) -> list[Turn]:
+    """Return the turns of a record, oldest first, as new objects; what cannot be read in it is left out."""
+    found = record.get("messages") if record is not None else None
+    return [turn for item in found or () if (turn := _read_turn(item)) is not None]
+
+
+def with_turns(
+    record: Mapping[str, Any] | None, said: Iterable[AgentMessage], *, now: float, limits: Limits
+) -> Record:
+    """Return a record with messages behind those it holds, by the turn rules, and within its limits.
+
+    What falls out of the limits is gone for good.  A message is never older than the one before it: where the
+    clock went backwards, the time of that one holds.
+    """
+    turns = read_turns(record)
+    said_at = max([now, *(turn.said_at for turn in turns[-1:])])
+    for message in said:
+        last = turns[-1:]
+        merged = append_turns([turn.message for turn in last], [message])
+        turns = [*turns[: len(turns) - len(last)], *last[: len(merged) - 1], Turn(said_at, merged[-1])]
+    return {"messages": [_as_json(turn) for turn in within(turns, now=now, limits=limits)]}
+
+
+def within(turns: Sequence[Turn], *, now: float, limits: Limits) -> list[Turn]:
+    """Return the newest turns, as the limits allow.
+
+    A turn that seems to come from the future is young: a clock that went backwards hides nothing.
+    """
+    kept = list(turns)
+    if limits.max_age_s is not None:
+        oldest = now - limits.max_age_s
+        first = next((place for place, turn in enumerate(kept) if turn.said_at >= oldest), len(kept))
+        kept = kept[first:]
+    return kept[-limits.max_messages :]  # [-0:] is everything, as it should be
+
+
+def convert_1x(found: Mapping[str, Any]) -> dict[str, Record] | None:
+    """Return the records of a 1.x file, ``None`` when it is none.
+
+    Its shape is ``{session: {"buffer": [{"ts", "role", "content"}]}}``.
+    """
+    if not all(
+        isinstance(value, Mapping) and isinstance(value.get("buffer"), list) for value in found.values()
+    ):
+        return None
+    return {
+        session: {"messages": [_as_json(turn) for item in value["buffer"] if (turn := _read_turn(item))]}
+        for session, value in found.items()
+    }
+
+
+def _as_json(turn: Turn) -> dict[str, Any]:
+    message = turn.message
+    found: dict[str, Any] = {"ts": turn.said_at, "role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        found["name"] = message.name
+    return found
+
+
+def _read_turn(item: Any) -> Turn | None:
+    try:
+        said_at = float(item.get("ts") or 0.0)
+        message = AgentMessage(
+            role=MessageRole(item["role"]),
+            content=clean(item.get("content")),
+            tool_calls=[
+                ToolCall(id=call["id"], name=call["name"], arguments=dict(call["arguments"]))
+                for call in item.get("tool_calls") or ()
+            ]
+            or None,
+            tool_call_id=item.get("tool_call_id"),
+            name=item.get("name"),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    is_said = message.role not in (MessageRole.SYSTEM, MessageRole.DEVELOPER)
+    return Turn(said_at if math.isfinite(said_at) else 0.0, message) if is_said else None

@@ -1,0 +1,60 @@
+"""Rules of importing: OPM imports every plugin of a group to load one."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import Any
+
+from ovos_memory.testing.processes import run_python
+from ovos_memory.testing.suite import MemorySuite
+
+HEAVY = ("numpy", "chromadb", "llama_cpp", "qdrant_client", "requests")
+MAX_IMPORT_MS = 30.0
+"""Processor time beyond OPM's templates and pydantic."""
+_MEASURE = """
+import json, sys, threading, time
+import ovos_plugin_manager.templates.agents, pydantic
+
+class Watch:
+    asked = set()
+    def find_spec(self, name, path=None, target=None):
+        self.asked.add(name.partition(".")[0])
+
+module, heavy = sys.argv[1], json.loads(sys.argv[2])
+present = [name for name in heavy if name in sys.modules]
+sys.meta_path.insert(0, Watch())
+start = time.process_time()
+__import__(module)
+elapsed = time.process_time() - start
+print(json.dumps({
+    "ms": elapsed * 1000,
+    "heavy": sorted((Watch.asked | set(sys.modules)).intersection(heavy) - set(present)),
+    "threads": threading.active_count(),
+}))
+"""
+
+
+class ImportSuite(MemorySuite):
+    """A plugin module imports in milliseconds and does nothing else."""
+
+    def test_the_module_asks_for_nothing_heavy(self) -> None:
+        """Not even in a ``try``: it would be paid for wherever the package is installed."""
+        assert self._import()["heavy"] == []
+
+    def test_the_module_imports_quickly(self) -> None:
+        """Processor time beyond OPM's templates and pydantic, the median of five fresh processes."""
+        costs = [self._import()["ms"] for _ in range(5)]
+
+        assert statistics.median(costs) <= MAX_IMPORT_MS, [f"{cost:.1f} ms" for cost in costs]
+
+    def test_the_module_starts_no_thread(self) -> None:
+        """Threads start with the first work."""
+        assert self._import()["threads"] == 1
+
+    def _import(self) -> dict[str, Any]:
+        module = self.module or type(self).factory.__module__
+        printed = run_python(_MEASURE, module, json.dumps(HEAVY))
+        assert printed.count("\n") == 1, f"importing {module} prints: {printed}"
+        result: dict[str, Any] = json.loads(printed)
+        return result
