@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
@@ -10,11 +10,11 @@ from ovos_memory.core.exchanges import session_key
 from ovos_memory.core.llm.memory import ModelMemory, Workplace
 from ovos_memory.core.render import fenced, listed
 from ovos_memory.core.text import truncate
-from ovos_plugin_manager.templates.agents import AgentMessage
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
     from ovos_memory.core.worker import Consumer
-    from ovos_memory.entity.facts import Fact, FactBook
+    from ovos_memory.entity.facts import Fact
     from ovos_memory.entity.settings import EntitySettings
     from ovos_memory.entity.store import FactStore
 
@@ -42,11 +42,8 @@ class EntityMemory(ModelMemory):
     """A composite may hand its own ``scope`` to this class."""
     kind: ClassVar[str] = "entity"
     file_stem: ClassVar[str] = "entity_memory"
+    keeps_turns: ClassVar[bool] = False
     settings: EntitySettings
-
-    def get_history(self, session_id: str | None = None) -> list[AgentMessage]:
-        """Return nothing: this memory knows facts, not turns."""
-        return []
 
     def facts(self, session_id: str | None = None) -> list[Fact]:
         """Return the facts that a session knows, the lasting ones first."""
@@ -75,19 +72,22 @@ class EntityMemory(ModelMemory):
         return FactsConsumer(workplace.ledger, workplace.facts, workplace.chat, settings)  # type: ignore[attr-defined]
 
     @staticmethod
-    def _convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+    def _convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
         from ovos_memory.entity.store import convert_1x
 
-        return convert_1x(data)
+        return convert_1x(found)
 
-    def _blocks(self, session_id: str) -> list[str]:
+    def _window(self, session_id: str) -> list[AgentMessage]:
+        return []
+
+    def _blocks(self, session_id: str, utterance: str) -> list[AgentMessage]:
         known = self.facts(session_id)
         facts = fenced(
             self.settings.facts_header, listed(fact.text for fact in known), tag="known-facts", max_chars=MAX_BLOCK_CHARS
         )
         pending = fenced(PENDING_HEADER, listed(self._pending(session_id)), tag="recent-statements", max_chars=MAX_BLOCK_CHARS)
         text = "\n\n".join(block for block in (facts, pending) if block)
-        return [text] if text else []
+        return [AgentMessage(role=MessageRole.SYSTEM, content=text)] if text else []
 
     # ------------------------------------------------------------------ inside
     @property

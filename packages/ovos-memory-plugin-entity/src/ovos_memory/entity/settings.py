@@ -28,3 +28,8 @@ class EntitySettings(ModelMemorySettings):
         DEFAULT_PROMPT, min_length=1, description="The question to the model; placeholders `{exchange}`, `{facts}`."
     )
     facts_header: str = Field(DEFAULT_HEADER, description="Text in front of the facts; blank: none.")
+
+    @property
+    def max_history_chars(self) -> int | None:
+        """Without a history there is nothing to bound."""
+        return None

@@ -83,13 +83,11 @@ def record_of(book: FactBook) -> dict[str, Any] | None:
     return {"next_id": book.next_id, "facts": [fact.as_dict() for fact in book.all]}
 
 
-def convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+def convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
     """Return the sessions of a file that version 1.x wrote: ``{session: {"facts": [text, …]}}``."""
-    if not isinstance(data, dict) or "format" in data:
-        return None
     converted: dict[str, dict[str, Any]] = {}
-    for session_id, stored in data.items():
-        facts = stored.get("facts") if isinstance(stored, dict) else None
+    for session_id, stored in found.items():
+        facts = stored.get("facts") if isinstance(stored, Mapping) else None
         if not isinstance(facts, list):
             return None
         book = FactBook()

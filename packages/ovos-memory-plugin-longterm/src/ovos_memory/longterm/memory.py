@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
-from ovos_memory.core.exchanges import conversation, group_exchanges, is_answered, make_exchange, normalise, session_key
+from ovos_memory.core.exchanges import group_exchanges, is_answered, make_exchange, normalise, session_key
 from ovos_memory.core.llm.memory import ModelMemory, Workplace
 from ovos_memory.core.render import fenced
+from ovos_memory.core.text import session_tag
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ class LongTermMemory(ModelMemory):
     kind: ClassVar[str] = "longterm"
     file_stem: ClassVar[str] = "longterm_memory"
     settings: LongTermSettings
-
-    def get_history(self, session_id: str | None = None) -> list[AgentMessage]:
-        """Return the recent turns, oldest first, as copies: the window, and whatever no summary covers yet."""
-        session = session_key(session_id)
-        return self.boundary.call("history", lambda: self._window(session), list, session_id=session)
 
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Record messages; exchanges that are complete are on disk when the call returns.
@@ -78,17 +74,14 @@ class LongTermMemory(ModelMemory):
         )
 
     @staticmethod
-    def _convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+    def _convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
         from ovos_memory.longterm.record import convert_1x
 
-        return convert_1x(data)
+        return convert_1x(found)
 
-    def _blocks(self, session_id: str) -> list[str]:
+    def _blocks(self, session_id: str, utterance: str) -> list[AgentMessage]:
         block = fenced(self.settings.summary_header, self._record(session_id).summary, tag="conversation-summary")
-        return [block] if block else []
-
-    def _conversation(self, session_id: str) -> list[AgentMessage]:
-        return conversation(self._window(session_id), self.settings.max_history_chars)
+        return [AgentMessage(role=MessageRole.SYSTEM, content=block)] if block else []
 
     # ------------------------------------------------------------------ inside
     def _record(self, session_id: str) -> Any:
@@ -118,19 +111,18 @@ class LongTermMemory(ModelMemory):
             return
         from ovos_memory.longterm.record import SummaryRecord
 
-        ledger, now = self.workplace.ledger(), self._clock()
-
-        def move(stored: dict[str, Any] | None) -> dict[str, Any]:
-            record = SummaryRecord.read(stored)
-            messages = normalise(
-                AgentMessage(role=MessageRole(m["role"]), content=m.get("content") or "")
-                for m in record.recent
-                if m.get("role") in ("user", "assistant")
-            )
-            with ledger.database.write() as connection:
+        record, ledger = SummaryRecord.read(self.workplace.state.load(session_id)), self.workplace.ledger()
+        messages = normalise(
+            AgentMessage(role=MessageRole(m["role"]), content=m.get("content") or "")
+            for m in record.recent
+            if m.get("role") in ("user", "assistant")
+        )
+        mark = f"taken over {session_tag(session_id)}"
+        with ledger.database.write() as connection:
+            if ledger.meta_get(mark, connection=connection) is None:
                 for turn in group_exchanges(messages):
-                    ledger.append(session_id, make_exchange(turn), created_at=record.updated_at or now, connection=connection)
-            return {key: value for key, value in record.as_dict().items() if key != "recent"}
-
-        self.workplace.state.update(session_id, move)
+                    said_at = record.updated_at or self._clock()
+                    ledger.append(session_id, make_exchange(turn), created_at=said_at, connection=connection)
+                ledger.meta_set(mark, "done", connection=connection)
+        self.workplace.state.update(session_id, lambda stored: SummaryRecord.read(stored).without_recent().as_dict())
         self.workplace.worker.wake()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,27 +59,38 @@ class SummaryRecord:
         """Return the record with nobody at work."""
         return replace(self, worker="", worker_until=0.0)
 
+    def without_recent(self) -> SummaryRecord:
+        """Return the record without the messages of version 1.x."""
+        return replace(self, recent=())
 
-def convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+
+def convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
     """Return the sessions of a file that version 1.x wrote.
 
     ``{session: {"summary", "recent": [{"role", "content"}], "exchange_count", "updated_at"}}``; in SQLite the rows of
     ``sessions`` with ``recent`` as JSON text.
     """
-    if not isinstance(data, dict) or "format" in data:
-        return None
     converted: dict[str, dict[str, Any]] = {}
-    for session_id, stored in data.items():
-        if not isinstance(stored, dict) or not {"summary", "recent"} & stored.keys():
+    for session_id, stored in found.items():
+        if not isinstance(stored, Mapping) or not {"summary", "recent"} & stored.keys():
             return None
-        recent = stored.get("recent")
+        recent = _messages(stored.get("recent"))
         record = SummaryRecord(
             summary=str(stored.get("summary") or ""),
             updated_at=_seconds(stored.get("updated_at")),
-            recent=tuple(m for m in recent if isinstance(m, dict)) if isinstance(recent, list) else (),
+            recent=recent,
         )
         converted[session_id] = record.as_dict()
     return converted
+
+
+def _messages(value: Any) -> tuple[Mapping[str, Any], ...]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return ()
+    return tuple(m for m in value if isinstance(m, Mapping)) if isinstance(value, list) else ()
 
 
 def _seconds(value: Any) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import copy
 import os
 import threading
 import time
@@ -11,25 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ovos_plugin_manager.templates.agents import AgentContextManager, AgentMessage, MessageRole
+from ovos_plugin_manager.templates.agents import AgentMessage
 
-from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.exchanges import session_key
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
+from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.shared import acquire, release
 from ovos_memory.core.sqlite import Database, open_database
-from ovos_memory.core.state import StateStore, open_state
-from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import DRAIN_S, Consumer, Worker
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.client import Chat
     from ovos_memory.core.llm.settings import ModelMemorySettings
+    from ovos_memory.core.state_types import Convert1x, StateStore
 
-Convert = Callable[[Any], "dict[str, dict[str, Any]] | None"]
+MAX_SESSIONS_IN_RAM = 8_000
+"""Sessions kept without a file; beyond it the least recently used go."""
 
 
 class _Ledger(SqliteLedger):
@@ -107,7 +106,7 @@ class Workplace:
             self._database.close()
 
 
-class ModelMemory(AgentContextManager):
+class ModelMemory(PlainMemory):
     """A memory that a language model works for in the background.
 
     Args:
@@ -120,11 +119,11 @@ class ModelMemory(AgentContextManager):
         ConfigError: A setting is wrong.
     """
 
-    plugin_name: ClassVar[str]
     kind: ClassVar[str]
     """What the state is called in its file."""
     file_stem: ClassVar[str]
     """Name of the default file, without its ending."""
+    settings: ModelMemorySettings  # type: ignore[assignment]  # the keys of a window are the subclass's own
 
     def __init__(
         self,
@@ -134,14 +133,8 @@ class ModelMemory(AgentContextManager):
         chat: Any = None,
     ) -> None:
         from ovos_memory.core.llm.client import as_chat, open_chat
-        from ovos_memory.core.settings import load_settings
 
-        self.settings: ModelMemorySettings = load_settings(
-            self.settings_model(), config, plugin=self.plugin_name
-        )
-        super().__init__(copy.deepcopy(dict(config or {})))
-        self._clock = clock
-        self.boundary = Boundary(self.plugin_name, clock=clock)
+        super().__init__(config, clock=clock)
         path = self._path()
         model = open_chat(self.settings) if chat is None else as_chat(chat)
         self._key: tuple[Any, ...] | None = None
@@ -162,29 +155,15 @@ class ModelMemory(AgentContextManager):
     # ------------------------------------------------------------------ hooks
     @classmethod
     @abc.abstractmethod
-    def settings_model(cls) -> type[ModelMemorySettings]:
-        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
-
-    @classmethod
-    @abc.abstractmethod
     def _hire(cls, workplace: Workplace, settings: Any) -> Consumer[Any]:
         """Return the consumer that does the model's work; it must not refer to a memory."""
 
     @staticmethod
     @abc.abstractmethod
-    def _convert_1x(data: Any) -> dict[str, dict[str, Any]] | None:
+    def _convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
         """Return the sessions of a file that version 1.x wrote; ``None`` when it is no such file."""
 
-    @abc.abstractmethod
-    def _blocks(self, session_id: str) -> list[str]:
-        """Return the leading system blocks of a session."""
-
     # ------------------------------------------------------------------ contract
-    @property
-    def system_prompt(self) -> str:
-        """The persona's prompt, without surrounding blanks."""
-        return clean(self.settings.system_prompt).strip()
-
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Record messages; exchanges that are complete are on disk when the call returns.
 
@@ -201,22 +180,6 @@ class ModelMemory(AgentContextManager):
         if self.settings.max_wait_s > 0:
             self.boundary.call("wait", lambda: self._wait(session), lambda: None, session_id=session)
 
-    def build_conversation_context(self, utterance: str, session_id: str | None = None) -> list[AgentMessage]:
-        """Return the messages for the chat engine: prompt, what is known, history, the utterance last.
-
-        It never raises, and never waits for the model.  List and messages are the caller's to change.
-        """
-        session = session_key(session_id)
-        prompt = self.system_prompt
-        blocks = self.boundary.call("context", lambda: self._blocks(session), list, session_id=session)
-        history = self.boundary.call("history", lambda: self._conversation(session), list, session_id=session)
-        front = [prompt, *blocks] if prompt else blocks
-        return [
-            *(AgentMessage(role=MessageRole.SYSTEM, content=text) for text in front),
-            *history,
-            AgentMessage(role=MessageRole.USER, content=clean(utterance).strip()),
-        ]
-
     def close(self) -> None:
         """Give pending work up to five seconds, write what is held and let go; the memory may be used again."""
         self.boundary.call("close", self._close, lambda: None)
@@ -224,18 +187,13 @@ class ModelMemory(AgentContextManager):
     def health(self) -> dict[str, Any]:
         """Return what went wrong since the process began, what waits, and how the model is doing."""
         return {
-            "plugin": self.plugin_name,
-            "operations": self.boundary.counts(),
+            **super().health(),
             **self.journal.health(),
             "work": self.workplace.worker.health(),
             "model": self.workplace.chat.health(),
         }
 
     # ------------------------------------------------------------------ inside
-    def _conversation(self, session_id: str) -> list[AgentMessage]:
-        """Return the history that stands in front of the utterance."""
-        return []
-
     def _path(self) -> Path | None:
         """Return where the state lives; ``None``: in RAM."""
         settings = self.settings
@@ -253,7 +211,7 @@ class ModelMemory(AgentContextManager):
         return Workplace(
             plugin,
             path,
-            open_store=lambda: open_state(backend, path, kind=kind, plugin=plugin, convert_1x=convert),
+            open_store=lambda: _open_store(backend, path, kind=kind, plugin=plugin, convert_1x=convert),
             hire=lambda workplace: hire(workplace, settings),
             chat=chat,
             clock=self._clock,
@@ -269,3 +227,16 @@ class ModelMemory(AgentContextManager):
         self.boundary.call("close", self.journal.close, lambda: None)
         if self._key is not None:
             release(self._key, self)
+
+
+def _open_store(
+    backend: str, path: Path | None, *, kind: str, plugin: str, convert_1x: Convert1x
+) -> StateStore:
+    """Return the state, without a safety net in RAM: what cannot be stored now stays pending in the ledger."""
+    from ovos_memory.core.state import JsonState, RamState, SqliteState
+
+    if path is None:
+        return RamState(MAX_SESSIONS_IN_RAM)
+    if backend == "sqlite":
+        return SqliteState(path, kind=kind, plugin=plugin, convert_1x=convert_1x)
+    return JsonState(path, kind=kind, plugin=plugin, convert_1x=convert_1x)
