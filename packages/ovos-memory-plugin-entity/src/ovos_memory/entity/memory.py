@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import session_key
-from ovos_memory.core.llm.memory import ModelMemory, Workplace
+from ovos_memory.core.llm.memory import ModelMemory
 from ovos_memory.core.render import fenced, listed
 from ovos_memory.core.text import truncate
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
+    from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
     from ovos_memory.entity.facts import Fact
     from ovos_memory.entity.settings import EntitySettings

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import group_exchanges, is_answered, make_exchange, normalise, session_key
-from ovos_memory.core.llm.memory import ModelMemory, Workplace
+from ovos_memory.core.llm.memory import ModelMemory
 from ovos_memory.core.render import fenced
 from ovos_memory.core.text import session_tag
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
+    from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
     from ovos_memory.longterm.settings import LongTermSettings
 

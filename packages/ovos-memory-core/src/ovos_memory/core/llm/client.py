@@ -69,7 +69,7 @@ def as_chat(given: Any) -> Chat:
 
 
 def _make(settings: ChatSettings) -> Chat:
-    if settings.chat_engine is None:
+    if settings.chat_engine is None or not settings.chat_engine.module:
         return ServerChat(
             settings.api_url,
             api_key=settings.api_key,
@@ -102,7 +102,7 @@ def _key(settings: ChatSettings) -> str:
     engine = settings.chat_engine
     where: Any = (
         [engine.module, engine.config]
-        if engine is not None
+        if engine is not None and engine.module
         else [settings.api_url, settings.api_key, settings.model, settings.request_options]
     )
     return json.dumps(where, sort_keys=True, default=str)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,98 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.exchanges import session_key
-from ovos_memory.core.journal import Journal
-from ovos_memory.core.ledger import SqliteLedger
-from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
+from ovos_memory.core.paths import default_path, expand_path
 from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.shared import acquire, release
-from ovos_memory.core.sqlite import Database, open_database
-from ovos_memory.core.types import Document
-from ovos_memory.core.worker import DRAIN_S, Consumer, Worker
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.client import Chat
     from ovos_memory.core.llm.settings import ModelMemorySettings
-    from ovos_memory.core.state_types import Convert1x, StateStore
-
-MAX_SESSIONS_IN_RAM = 8_000
-"""Sessions kept without a file; beyond it the least recently used go."""
-
-
-class _Ledger(SqliteLedger):
-    """A ledger whose database is closed by whoever opened it, for several memories may be using it."""
-
-    def close(self) -> None:
-        """Leave the database open."""
-
-
-class Workplace:
-    """What the memories on one store share: pending exchanges, state, the model, the worker.
-
-    Args:
-        plugin: Entry-point name, for messages.
-        path: Of the state; ``None``: everything lives in RAM.
-        open_store: Opens the state.
-        hire: Makes the consumer for this place.
-        chat: Answers the questions.
-        clock: Returns epoch seconds.
-    """
-
-    def __init__(
-        self,
-        plugin: str,
-        path: Path | None,
-        *,
-        open_store: Callable[[], StateStore],
-        hire: Callable[[Workplace], Consumer[Any]],
-        chat: Chat,
-        clock: Callable[[], float],
-    ) -> None:
-        self.plugin = plugin
-        self.pending_path = None if path is None else path.with_name(f"{path.name}.pending.db")
-        self.state = open_store()
-        self.chat = chat
-        self.clock = clock
-        self._ledger: SqliteLedger | None = None
-        self._database: Database | None = None
-        self._opening = threading.Lock()
-        self._pid = os.getpid()
-        self.consumer = hire(self)
-        self.worker: Worker[Any] = Worker(self.ledger, self.consumer, plugin=plugin, clock=clock)
-
-    def ledger(self) -> SqliteLedger:
-        """Return the pending exchanges, opening them when need be.
-
-        Raises:
-            StoreError: The file cannot be opened.
-        """
-        if self._pid != os.getpid():  # the lock may have been held while the process forked
-            self._opening, self._pid = threading.Lock(), os.getpid()
-        if self._ledger is None:
-            with self._opening:
-                if self._ledger is None:
-                    self._database = open_database(self.pending_path or IN_MEMORY, plugin=self.plugin)
-                    self._ledger = _Ledger(self._database)
-        return self._ledger
-
-    def unfinished(self, session_id: str, limit: int) -> list[Document]:
-        """Return a session's newest documents that the model has not dealt with, oldest first."""
-        return self.ledger().unfinished(
-            self.consumer.name, self.consumer.fingerprint, session_id=session_id, limit=limit
-        )
-
-    def resume(self) -> None:
-        """Take up what an earlier process left, if it left anything."""
-        if self.pending_path is not None and self.pending_path.exists():
-            self.worker.wake()
-
-    def close(self) -> None:
-        """Stop the worker after what it is doing and let go of the files; the next use opens them again."""
-        self.worker.close()
-        self.state.close()
-        if self._database is not None and not self._database.is_in_memory:
-            self._database.close()
-
+    from ovos_memory.core.llm.workplace import Workplace
+    from ovos_memory.core.worker import Consumer
 
 class ModelMemory(PlainMemory):
     """A memory that a language model works for in the background.
@@ -132,6 +47,8 @@ class ModelMemory(PlainMemory):
         clock: Callable[[], float] = time.time,
         chat: Any = None,
     ) -> None:
+        # Imported here and not with the module: OPM imports every plugin of a group to load one of them.
+        from ovos_memory.core.journal import Journal
         from ovos_memory.core.llm.client import as_chat, open_chat
 
         super().__init__(config, clock=clock)
@@ -205,13 +122,15 @@ class ModelMemory(PlainMemory):
         return path if isinstance(path, Path) else None
 
     def _found(self, path: Path | None, chat: Chat) -> Workplace:
+        from ovos_memory.core.llm.workplace import Workplace, open_store
+
         settings, hire = self.settings, type(self)._hire
         backend = "memory" if path is None else settings.store
         plugin, kind, convert = self.plugin_name, self.kind, self._convert_1x
         return Workplace(
             plugin,
             path,
-            open_store=lambda: _open_store(backend, path, kind=kind, plugin=plugin, convert_1x=convert),
+            open_store=lambda: open_store(backend, path, kind=kind, plugin=plugin, convert_1x=convert),
             hire=lambda workplace: hire(workplace, settings),
             chat=chat,
             clock=self._clock,
@@ -222,21 +141,10 @@ class ModelMemory(PlainMemory):
         place.worker.drain(self.settings.max_wait_s, is_done=lambda: not place.unfinished(session_id, 1))
 
     def _close(self) -> None:
+        from ovos_memory.core.worker import DRAIN_S
+
         # Each step has its turn even when the one before it failed.
         self.boundary.call("drain", lambda: self.workplace.worker.drain(DRAIN_S), lambda: False)
         self.boundary.call("close", self.journal.close, lambda: None)
         if self._key is not None:
             release(self._key, self)
-
-
-def _open_store(
-    backend: str, path: Path | None, *, kind: str, plugin: str, convert_1x: Convert1x
-) -> StateStore:
-    """Return the state, without a safety net in RAM: what cannot be stored now stays pending in the ledger."""
-    from ovos_memory.core.state import JsonState, RamState, SqliteState
-
-    if path is None:
-        return RamState(MAX_SESSIONS_IN_RAM)
-    if backend == "sqlite":
-        return SqliteState(path, kind=kind, plugin=plugin, convert_1x=convert_1x)
-    return JsonState(path, kind=kind, plugin=plugin, convert_1x=convert_1x)

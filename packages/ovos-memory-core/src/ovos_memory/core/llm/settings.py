@@ -17,7 +17,7 @@ DEFAULT_API_URL = "http://localhost:8000/v1"
 class ChatEngineSettings(Settings):
     """A chat plugin that runs in this process, instead of a server."""
 
-    module: str = Field(min_length=1, description="Entry point of any `opm.agents.chat` plugin.")
+    module: str = Field("", description="Entry point of any `opm.agents.chat` plugin; blank: none.")
     config: dict[str, Any] = Field(default_factory=dict, description="The plugin's own configuration.")
 
 
