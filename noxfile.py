@@ -24,9 +24,9 @@ import nox  # noqa: E402
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["tests"]
-nox.options.envdir = os.environ.get("NOX_ENVDIR") or str(
-    ROOT / ".nox" if bootstrap.cache_home().is_relative_to(ROOT) else bootstrap.cache_home() / "nox"
-)
+# A folder per interpreter: nox would run the tests of 3.13 in the environment that 3.10 left.
+WORK = ROOT if bootstrap.cache_home().is_relative_to(ROOT) else bootstrap.cache_home()
+nox.options.envdir = os.environ.get("NOX_ENVDIR") or str(WORK / ".nox" / "py{}.{}".format(*sys.version_info))
 
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
 SOURCES = [str(package / "src") for package in PACKAGES if (package / "src").is_dir()]
@@ -76,6 +76,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """Which lines and branches `tests` reaches."""
+    sync(session, "tests", "coverage")
+    pytest = ["pytest", "-m", "not slow", "--timeout=600", "--cov", "--cov-report=term"]
+    session.run(*pytest, *session.posargs, env=own_folders(session))
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """A persona remembers across a restart; `-- --api-url http://localhost:11434/v1` lets a model answer."""
     sync(session, "demo")
@@ -120,8 +128,8 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def alone(session: nox.Session) -> None:
-    """What the README promises of `pip install`: one plugin, core, and what OPM needs."""
-    names = ("ovos-memory-core", "ovos-memory-plugin-lexical")
+    """What the README promises of `pip install`: one plugin, core, and what OPM needs; or `-- PLUGIN`."""
+    names = ("ovos-memory-core", *(session.posargs or ["ovos-memory-plugin-lexical"]))
     fresh = Path(session.create_tmp()) / "alone"
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
@@ -142,12 +150,8 @@ def tox(session: nox.Session) -> None:
     names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
-    work = Path(nox.options.envdir).parent / (
-        ".tox" if bootstrap.cache_home().is_relative_to(ROOT) else "tox"
-    )
-    session.run(
-        "tox", "run", f"--workdir={work}", *chosen, env={**bootstrap.tool_environment(), "PATH": path}
-    )
+    env = {**bootstrap.tool_environment(), "PATH": path}
+    session.run("tox", "run", f"--workdir={WORK / '.tox'}", *chosen, env=env)
 
 
 @nox.session

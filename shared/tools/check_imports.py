@@ -46,14 +46,33 @@ def _declared(package: Package, packages: dict[str, Package]) -> set[str]:
 
 
 def _imports(file: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+    """Yield line and module of every import that has to succeed."""
+    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    optional = {id(node) for attempt in ast.walk(tree) if _survives(attempt) for node in _tried(attempt)}
+    for node in ast.walk(tree):
+        if id(node) in optional:
+            continue
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.module == "ovos_memory" and not node.level:
-                yield from ((node.lineno, f"ovos_memory.{alias.name}") for alias in node.names)
-            elif node.module and not node.level:
-                yield node.lineno, node.module
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"ovos_memory.{alias.name}" for alias in node.names]
+            yield from ((node.lineno, n) for n in (names if node.module == "ovos_memory" else [node.module]))
+
+
+def _survives(node: ast.AST) -> bool:
+    """Whether a ``try`` goes on when a module is missing."""
+    if not isinstance(node, ast.Try):
+        return False
+    caught = {name.id for handler in node.handlers if handler.type for name in _names(handler.type)}
+    return bool(caught & {"ImportError", "ModuleNotFoundError", "Exception"})
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (name for name in ast.walk(node) if isinstance(name, ast.Name))
+
+
+def _tried(node: ast.AST) -> Iterator[ast.AST]:
+    return (inner for line in getattr(node, "body", []) for inner in ast.walk(line))
 
 
 def _distribution_of(module: str, package: Package, packages: dict[str, Package]) -> str | None:

@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from ovos_memory.testing.contract import MemoryContract
+from ovos_memory.testing.degrade import DegradeSuite
 from ovos_memory.testing.eventlog import MAX_SESSIONS
+from ovos_memory.testing.persistence import PersistenceSuite
 from ovos_memory.testing.reference import ReferenceMemory
+from ovos_memory.testing.suite import Declarations
 
 
 def reference_settings() -> Any:
@@ -14,24 +17,32 @@ def reference_settings() -> Any:
     return ReferenceSettings
 
 
-class TestInMemory(MemoryContract):
+class Declared(Declarations):
     factory = ReferenceMemory
     plugin = ReferenceMemory.plugin_name
+    settings_model = reference_settings
     retrieves = scopes = thresholds = stores_texts = reports_health = True
     window_chars_key = "max_history_chars"
+
+
+class TestInMemory(Declared, MemoryContract):
     ram_sessions = MAX_SESSIONS
-    settings_model = reference_settings
 
 
-class TestOnDisk(MemoryContract):
-    factory = ReferenceMemory
-    plugin = ReferenceMemory.plugin_name
-    retrieves = scopes = thresholds = stores_texts = reports_health = persistent = True
-    window_chars_key = "max_history_chars"
+class TestOnDisk(Declared, MemoryContract):
+    persistent = True
     path_key = "db_path"
-    store_format = "lines"
-    settings_model = reference_settings
 
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:
         return {"db_path": folder / "events.jsonl"}
+
+
+class TestOnSqlite(Declared, PersistenceSuite, DegradeSuite):
+    persistent = True
+    path_key = "db_path"
+    store_format = "sqlite"
+
+    @staticmethod
+    def configure(folder: Path) -> dict[str, Any]:
+        return {"db_path": folder / "events.db"}

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_plugin_manager.templates.agents import AgentMessage
 from ovos_utils.log import LOG
@@ -19,8 +19,10 @@ from ovos_utils.log import LOG
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked, StoreUnavailable
 from ovos_memory.core.exchanges import append_turns, make_exchange
-from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.types import Document, Exchange
+
+if TYPE_CHECKING:  # SQLite's modules are slow to load and not needed before the first use
+    from ovos_memory.core.ledger import SqliteLedger
 
 R = TypeVar("R")
 

@@ -56,9 +56,10 @@ NEWLINE = f"(?:\r\n|\r(?!\n)|[{_NEWLINES.replace(chr(13), '')}])"
 BLANK = f"[{_BLANKS}]"
 """Regex of one character that takes or shows nothing within a line."""
 
-# Where Unicode keeps letters that NFKC turns into ASCII ones: full-width, bold, circled, raised and so on.
+# Where Unicode keeps letters that decompose into ASCII ones: accented, full-width, bold, circled, raised …
 _COMPATIBLE = (
-    *((0x17F, 0x180), (0x2B0, 0x300), (0x1D2C, 0x1DC0), (0x2070, 0x20A0), (0x2100, 0x2190), (0x2460, 0x2500)),
+    *((0xC0, 0x250), (0x1E00, 0x1F00)),
+    *((0x2B0, 0x300), (0x1D2C, 0x1DC0), (0x2070, 0x20A0), (0x2100, 0x2190), (0x2460, 0x2500)),
     *((0x2C7C, 0x2C7E), (0xFF21, 0xFF5B), (0x1D400, 0x1D800), (0x1F130, 0x1F150)),
 )
 # Cyrillic, Greek and Armenian letters that look like Latin ones. None from ASCII: "A1:" is no "AI:".
@@ -199,7 +200,7 @@ def _letters() -> dict[str, str]:
     for other, letter in _LOOKALIKES.items():
         classes[letter] += other + other.upper()
     for character in (chr(code) for start, end in _COMPATIBLE for code in range(start, end)):
-        plain = unicodedata.normalize("NFKC", character).casefold()
+        plain = unicodedata.normalize("NFKD", character)[0].casefold()
         if plain in classes:
             classes[plain] += character
     return classes
@@ -213,11 +214,10 @@ def _word(word: str, gaps: str) -> str:
 @functools.cache
 def _fence_marks() -> re.Pattern[str]:
     """Return the pattern of the first character of anything that reads as a mark of ours."""
-    tags = "|".join(
-        f"[{_GAPS}{_DASHES}]*".join(_word(word, _GAPS) for word in tag.split("-")) for tag in TAGS
-    )
+    loose = _GAPS + _DASHES
+    tags = "|".join(_word(tag.replace("-", ""), loose) for tag in TAGS)
     entity = r"(?<=&)(?:[lL][tT]|#0*60|#[xX]0*3[cC]);?"
-    return re.compile(f"[<\uff1c\ufe64&](?=(?:(?<!&)|{entity})[{_GAPS}{_SLASHES}]*(?:{tags}))")
+    return re.compile(f"[<\uff1c\ufe64&](?=(?:(?<!&)|{entity})[{_SLASHES}{loose}]*(?:{tags}))")
 
 
 @functools.cache

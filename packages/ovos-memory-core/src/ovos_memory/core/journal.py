@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
@@ -25,11 +25,13 @@ from ovos_memory.core.exchanges import (
     whole_tool_turns,
     window,
 )
-from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.said import really_said
 from ovos_memory.core.shared import LruDict
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document, Exchange
+
+if TYPE_CHECKING:  # SQLite's modules are slow to load and not needed before the first use
+    from ovos_memory.core.ledger import SqliteLedger
 
 MAX_OPEN_SESSIONS = 8_000
 """Sessions whose unanswered question is remembered; beyond it the least recently used go."""

@@ -19,7 +19,6 @@ from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import conversation, session_key, split_exchanges
 from ovos_memory.core.inject import Parts, inject
-from ovos_memory.core.journal import Journal
 from ovos_memory.core.query import search_text
 from ovos_memory.core.render import block
 from ovos_memory.core.said import INJECTED_CALL_PREFIX
@@ -27,6 +26,7 @@ from ovos_memory.core.text import clean, identity
 from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
+    from ovos_memory.core.journal import Journal
     from ovos_memory.core.ledger import SqliteLedger
     from ovos_memory.core.settings import RecallSettings
 
@@ -165,6 +165,8 @@ class BaseRetrievalMemory(RecallingMemory):
     def __init__(
         self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
+        from ovos_memory.core.journal import Journal
+
         super().__init__(config, clock=clock)
         stored = weakref.WeakMethod(self._index_safely)
         self.journal = Journal(

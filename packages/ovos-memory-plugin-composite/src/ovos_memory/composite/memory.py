@@ -15,7 +15,6 @@ from ovos_memory.composite.members import Member, load_members, primary_names
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
 from ovos_memory.core.exchanges import is_answered, normalise, session_key, window
-from ovos_memory.core.fusion import RankedList, fuse
 from ovos_memory.core.retrieval import RecallingMemory
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import MemoryHit
@@ -201,6 +200,8 @@ class CompositeMemory(RecallingMemory):
         return self.settings.scope == "session"
 
     def _fused(self, text: str, session_id: str | None, limit: int) -> list[MemoryHit]:
+        from ovos_memory.core.fusion import RankedList, fuse  # here, for OPM imports every plugin to load one
+
         fetched = self._fetch_k(limit)
         answers = Round(
             [member for member in self.members if member.is_retriever],

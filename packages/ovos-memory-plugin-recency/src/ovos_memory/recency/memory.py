@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.exchanges import session_key, window
-from ovos_memory.core.paths import IN_MEMORY, expand_path
+from ovos_memory.core.paths import expand_path
 from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.said import really_said
-from ovos_memory.core.state import RamState, StateStore, open_state
 from ovos_memory.recency.record import Limits, convert_1x, read_turns, with_turns, within
 
 if TYPE_CHECKING:
+    from ovos_memory.core.state import ResilientState
     from ovos_memory.recency.settings import RecencySettings
-
-MAX_SESSIONS_IN_RAM = 8_000
-"""Sessions kept without a `db_path`; beyond it the least recently used go."""
 
 
 class RecencyMemory(PlainMemory):
@@ -64,19 +61,27 @@ class RecencyMemory(PlainMemory):
             "update_history", lambda: self._append(new_messages, session), lambda: None, session_id=session
         )
 
+    def health(self) -> dict[str, Any]:
+        """Return what went wrong since the process began, and what waits to be written."""
+        return {**super().health(), **self._state.health()}
+
     def close(self) -> None:
         """Write what is held in RAM and let go of the file; the memory may be used again."""
         self.boundary.call("close", self._state.close, lambda: None)
 
-    def _open_state(self) -> StateStore:
-        configured = self.settings.db_path
-        if configured is None:
-            return RamState(MAX_SESSIONS_IN_RAM)
-        path = expand_path(configured, plugin=self.plugin_name, key="db_path")
-        if path == IN_MEMORY:
-            return RamState(MAX_SESSIONS_IN_RAM)
-        backend = self.settings.backend or ("sqlite" if Path(path).suffix == ".db" else "json")
-        return open_state(backend, Path(path), kind="recency", plugin=self.plugin_name, convert_1x=convert_1x)
+    def _open_state(self) -> ResilientState:
+        from ovos_memory.core.state import open_state  # here, for OPM imports every plugin to load one
+
+        given, backend = self.settings.db_path, self.settings.backend
+        path = None if given is None else expand_path(given, plugin=self.plugin_name, key="db_path")
+        return open_state(
+            backend or ("sqlite" if Path(path or "").suffix == ".db" else "json"),
+            path,
+            kind="recency",
+            plugin=self.plugin_name,
+            convert_1x=convert_1x,
+            on_failure=self.boundary.failed,
+        )
 
     def _append(self, new_messages: Sequence[AgentMessage], session_id: str) -> None:
         said, now = really_said(new_messages), self._clock()

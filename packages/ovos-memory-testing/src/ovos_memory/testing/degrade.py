@@ -150,11 +150,9 @@ class DegradeSuite(MemorySuite):
         self.context(memory, "what is my code")
 
     # ------------------------------------------------------------------ locks
-    @needs("persistent", "path_key", "store_format")
+    @needs("persistent", "path_key", "store_format=sqlite")
     def test_a_lock_of_another_process_delays_a_turn_little_and_loses_nothing(self) -> None:
         """A write waits about a second at most, is kept, and is there after the release, in order."""
-        if self.store_format != "sqlite":
-            return
         memory = self.new()
         self.tell(memory, "tea 0")
         (path,) = [self.folder / name for name in self._layout()]
@@ -174,11 +172,9 @@ class DegradeSuite(MemorySuite):
         said = texts(self.child().get_history("s")) if self.keeps_history else ""
         assert [line for line in said.splitlines() if "tea" in line] == [f"tea {n}" for n in range(4)]
 
-    @needs("persistent", "path_key", "store_format")
+    @needs("persistent", "path_key", "store_format=sqlite")
     def test_a_lock_at_the_start_does_not_stop_a_persona(self) -> None:
         """Two programs begin at the same moment."""
-        if self.store_format != "sqlite":
-            return
         first = self.new()
         self.tell(first, "tea 0")
         (path,) = [self.folder / name for name in self._layout()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from ovos_memory.core.types import Document
 from ovos_memory.testing.processes import pack, unpack
 
 _HEAD = '{"format": "ovos-memory-testing/events"}\n'
+_TROUBLE = (OSError, sqlite3.Error)
 MAX_SESSIONS = 8_000
 """A log without a file holds at most this many sessions; the least recently used go."""
 
@@ -54,6 +56,8 @@ class EventLog:
         plugin: For log lines.
         warn: Writes a warning.
     """
+
+    lock_wait_s = 0.5
 
     def __init__(self, path: str | None, *, plugin: str, warn: Callable[..., None]) -> None:
         expanded = None if path is None else expand_path(path, plugin=plugin, key="db_path")
@@ -107,9 +111,8 @@ class EventLog:
         if self._path is None:
             return [event for events in self._sessions.values() for event in events]
         try:
-            with self._locked() as file:
-                return [*_events(file), *self._held]
-        except OSError as error:
+            return [*self._stored(), *self._held]
+        except _TROUBLE as error:
             self._failed("read", error)
             return list(self._held)
 
@@ -125,12 +128,19 @@ class EventLog:
     def _write(self, events: Sequence[Event]) -> None:
         waiting = [*self._held, *events]
         try:
-            with self._locked() as file:
-                _append(file, waiting)
+            self._store(waiting)
             self._held = []
-        except OSError as error:
+        except _TROUBLE as error:
             self._held = waiting
             self._failed("write", error)
+
+    def _stored(self) -> list[Event]:
+        with self._locked() as file:
+            return _events(file)
+
+    def _store(self, events: Sequence[Event]) -> None:
+        with self._locked() as file:
+            _append(file, events)
 
     @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
@@ -157,13 +167,51 @@ class EventLog:
         path.rename(aside)
         self._warn("%s: %s is no event log; it was moved to %s", self._plugin, path, aside)
 
-    def _failed(self, operation: str, error: OSError) -> None:
+    def _failed(self, operation: str, error: Exception) -> None:
         kind = type(error).__name__
         count = self._failures.setdefault(operation, {"failures": 0})
         count.update(failures=int(str(count["failures"])) + 1, last_error=kind, last_at=time.time())
         if operation not in self._warned:
             self._warned.add(operation)
             self._warn("%s: cannot %s %s (%s); kept in memory", self._plugin, operation, self._path, kind)
+
+
+class SqliteLog(EventLog):
+    """The same in an SQLite file, one row per event."""
+
+    def _stored(self) -> list[Event]:
+        with self._connection() as connection:
+            return [Event.read(line) for (line,) in connection.execute("SELECT line FROM events ORDER BY n")]
+
+    def _store(self, events: Sequence[Event]) -> None:
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for event in events:
+                connection.execute("INSERT INTO events (line) VALUES (?)", (event.line(),))
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        assert self._path is not None
+        self._make_folders(self._path.parent)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        head = self._path.read_bytes()[:16]
+        if head and head != b"SQLite format 3\0":
+            self._set_aside(self._path)
+            raise OSError("the file was no database")
+        connection = sqlite3.connect(self._path, timeout=self.lock_wait_s, isolation_level=None)
+        try:
+            if not head:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("CREATE TABLE IF NOT EXISTS events (n INTEGER PRIMARY KEY, line TEXT)")
+            connection.execute("SELECT count(*) FROM events")
+            yield connection
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.OperationalError):
+                self._set_aside(self._path)
+            raise
+        finally:
+            connection.close()
 
 
 def _events(file: IO[bytes]) -> list[Event]:

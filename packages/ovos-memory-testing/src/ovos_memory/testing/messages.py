@@ -46,7 +46,7 @@ def said(messages: Iterable[AgentMessage]) -> list[tuple[str, str]]:
 
 def texts(messages: Iterable[AgentMessage]) -> str:
     """Return all contents, joined, to look for words anywhere in a context."""
-    return "\n".join(str(message.content) for message in messages)
+    return "\n".join(message.content or "" for message in messages)
 
 
 def vandalise(messages: list[AgentMessage]) -> None:

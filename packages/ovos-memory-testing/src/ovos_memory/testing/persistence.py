@@ -119,12 +119,13 @@ class PersistenceSuite(MemorySuite):
     @needs("persistent", "keeps_history")
     def test_what_was_accepted_survives_a_kill(self) -> None:
         """``kill -9`` in the middle of writes: every exchange that the memory had returned for is there."""
-        child = self.child()
+        settings = {} if self.window_key is None else {self.window_key: 0}
+        child = self.child(settings)
         child.send("burst", first=0, count=100_000, session_id="s")
         acknowledged = [child.reply() for _ in range(25)][-1]
         child.kill()
 
-        memory = self.new({} if self.window_key is None else {self.window_key: 0})
+        memory = self.new(settings)
         numbers = [
             int(m.content.split()[1]) for m in memory.get_history("s") if m.content.startswith("question")
         ]
@@ -178,11 +179,9 @@ class PersistenceSuite(MemorySuite):
         assert path.is_file(), [str(p) for p in self.home.path.rglob("*")]
         assert list(self.home.working.rglob("*")) == []
 
-    @needs("persistent", "path_key", "store_format")
+    @needs("persistent", "path_key", "store_format=sqlite")
     def test_a_path_in_memory_is_no_file(self) -> None:
         """``:memory:`` ends with the process."""
-        if self.store_format != "sqlite":
-            return
         memory = self.new({str(self.path_key): ":memory:"})
         self.tell(memory, "my code is 4512")
 

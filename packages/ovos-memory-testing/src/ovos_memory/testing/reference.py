@@ -20,7 +20,7 @@ from ovos_utils.log import LOG
 from ovos_memory.core.exchanges import append_turns, conversation, normalise, session_key, window
 from ovos_memory.core.text import clean, truncate
 from ovos_memory.core.types import Document, MemoryHit
-from ovos_memory.testing.eventlog import EventLog
+from ovos_memory.testing.eventlog import EventLog, SqliteLog
 
 FENCE_OPEN, FENCE_CLOSE = "[[[recalled", "recalled]]]"
 _ROLE = re.compile(r"^(\s*)(system|developer|user|assistant|tool)\s*:", re.IGNORECASE | re.MULTILINE)
@@ -108,7 +108,9 @@ class ReferenceMemory(AgentContextManager):
 
     # ------------------------------------------------------------------ steps, which twins break
     def _open_log(self) -> EventLog:
-        return EventLog(self.settings.db_path, plugin=self.plugin_name, warn=self._warn)
+        path = self.settings.db_path
+        kind = SqliteLog if path is not None and path.endswith(".db") else EventLog
+        return kind(path, plugin=self.plugin_name, warn=self._warn)
 
     def _warn(self, text: str, *values: object) -> None:
         LOG.warning(text, *values)

@@ -24,7 +24,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def needs(*capabilities: str) -> Callable[[Test], Test]:
-    """Mark a rule as one for backends that declare these capabilities."""
+    """Mark a rule as one for backends that declare these capabilities, or ``"capability=value"``."""
 
     def mark(test: Test) -> Test:
         test.__dict__["needs"] = capabilities
@@ -113,7 +113,7 @@ class MemorySuite(Declarations):
                 f"{cls.__name__}.expected_failures names no rules of its suites: {', '.join(unknown)}"
             )
         for name, rule in rules.items():
-            is_due = all(getattr(cls, capability) for capability in getattr(rule, "needs", ()))
+            is_due = all(_has(cls, capability) for capability in getattr(rule, "needs", ()))
             if (getattr(cls, name) is None) == is_due:
                 setattr(cls, name, rule if is_due else None)
 
@@ -205,6 +205,12 @@ def private_settings(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [private_settings(part) for part in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def _has(cls: type[MemorySuite], capability: str) -> bool:
+    name, is_exact, value = capability.partition("=")
+    declared = getattr(cls, name)
+    return declared == value if is_exact else bool(declared)
 
 
 def _refuse_overrides(cls: type[MemorySuite]) -> None:

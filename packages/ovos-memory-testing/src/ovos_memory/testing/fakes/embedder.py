@@ -36,8 +36,8 @@ class FakeEmbedder:
 
     Attributes:
         dimension: Numbers per vector.
-        mode: What comes back; may be changed at any time.  ``float32`` is a list of numpy scalars, ``array`` a
-            numpy array, ``echo`` the request itself, ``hangs`` waits for :attr:`release`.
+        mode: What comes back; may be changed at any time.  ``float32`` is a list of numpy scalars, ``array``
+            a numpy array, ``echo`` the request itself, ``hangs`` waits for :attr:`release`.
         salt: Another one makes another model of the same dimension.
         max_chars: Longer texts are answered as :attr:`beyond` says; ``None``: no limit.
         beyond: What happens to longer texts.

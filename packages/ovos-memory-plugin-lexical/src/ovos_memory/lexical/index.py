@@ -1,0 +1,303 @@
+"""The search index over a ledger: derived, exact, and never in the way of writing a document.
+
+A document is indexed some time after it was recorded, together with others; until then a search reads it as it is
+(:meth:`LexicalIndex.waiting`).  What is deleted or changed leaves the index within the transaction that does it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ovos_memory.core.ledger_codec import document_of, session_key
+from ovos_memory.core.text import identity
+from ovos_memory.core.types import Document
+from ovos_memory.lexical.analysis import Analyzer
+from ovos_memory.lexical.index_tables import Entry, IndexState, IndexTables, pack_terms, unpack_terms
+
+SLICE = 64
+"""Documents indexed in one transaction; about as many may wait for it."""
+_CACHED_DRAFTS = 512
+_PAGE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document as the analyzer sees it.
+
+    Attributes:
+        row: Its row in the ledger; negative while it is only in memory.
+        session: Its session's number, -1 while that is not known.
+        n: Its number in the session.
+        created_at: Epoch seconds.
+        digest: Equal for identical documents of a session.
+        counts: Term -> how often it occurs.
+        words: Terms, repeats included.
+    """
+
+    row: int
+    session: int
+    n: int
+    created_at: float
+    digest: int
+    counts: dict[str, int]
+    words: int
+
+
+class LexicalIndex:
+    """The index of one ledger; implements the ledger's ``AttachedIndex``.
+
+    Args:
+        prefix: Of the ledger's tables.
+        analyzer: What makes terms of texts; another one means another index, which is then built anew.
+    """
+
+    def __init__(self, prefix: str, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self.tables = IndexTables(prefix, analyzer.fingerprint)
+        self._documents = f"{prefix}documents"
+        self._clock = f"{prefix}clock"
+        self._select = (
+            f"SELECT d.row, s.id, d.n, d.question, d.answer, NULL, d.text, NULL, d.created_at, d.change, d.session"
+            f" FROM {prefix}documents d JOIN {prefix}sessions s ON s.key = d.session"
+        )
+        self._drafts: dict[tuple[int, int], Draft] = {}
+
+    # ------------------------------------------------------------------ life
+    def open(self, connection: sqlite3.Connection) -> IndexState:
+        """Return the state within a write transaction, beginning a new index where there is none to go on with.
+
+        Raises:
+            StoreUnavailable: This SQLite has no FTS5.
+        """
+        state = self.tables.state(connection)
+        if state is not None:
+            return state
+        last = connection.execute(f"SELECT change FROM {self._clock}").fetchone()[0]
+        return self.tables.create(connection, int(last))
+
+    def begin_anew(self, connection: sqlite3.Connection) -> None:
+        """Drop the index within a write transaction and begin a new one."""
+        last = connection.execute(f"SELECT change FROM {self._clock}").fetchone()[0]
+        self.tables.create(connection, int(last))
+
+    def add_newer(self, connection: sqlite3.Connection) -> int:
+        """Index up to a slice of the documents recorded since; return how many there were."""
+        state = self.open(connection)
+        rows = connection.execute(
+            f"{self._select} WHERE d.change > ? ORDER BY d.change LIMIT {SLICE}", (state.high,)
+        ).fetchall()
+        if rows:
+            state = self._add(connection, state, [self._draft_of(row) for row in rows])
+            self.tables.save(connection, replace(state, high=rows[-1][9]))
+            for row in rows:
+                self._drafts.pop((row[0], row[9]), None)
+        return len(rows)
+
+    def add_older(self, connection: sqlite3.Connection, limit: int = SLICE) -> bool:
+        """Index some of the documents that a new index still misses, newest first; return whether more are left."""
+        state = self.open(connection)
+        if state.low == 0:
+            return False
+        rows = connection.execute(
+            f"{self._select} WHERE d.change <= ? ORDER BY d.change DESC LIMIT ?", (state.low, limit)
+        ).fetchall()
+        state = self._add(connection, state, [self._draft_of(row) for row in reversed(rows)])
+        low = rows[-1][9] - 1 if len(rows) == limit else 0
+        self.tables.save(connection, replace(state, low=low))
+        return low > 0
+
+    # ------------------------------------------------------------------ what waits
+    def waiting(
+        self, connection: sqlite3.Connection, state: IndexState | None, limit: int, session: int | None = None
+    ) -> list[Draft]:
+        """Return the newest documents that are not indexed yet, oldest first.
+
+        Args:
+            connection: A snapshot.
+            state: Of the index in that snapshot; ``None`` when there is none.
+            limit: How many at most on either side of what is indexed.
+            session: Only those of this session (its number).
+        """
+        high, low = (0, 0) if state is None else (state.high, state.low)
+        keys = self._newest_keys(connection, "change > ?", high, session, limit)
+        if low > 0:
+            keys += self._newest_keys(connection, "change <= ?", low, session, limit)
+        missing = [change for row, change in keys if (row, change) not in self._drafts]
+        for start in range(0, len(missing), SLICE):
+            page = missing[start : start + SLICE]
+            marks = ",".join("?" * len(page))
+            for found in connection.execute(f"{self._select} WHERE d.change IN ({marks})", page):
+                self._keep(found[9], self._draft_of(found))
+        drafts = [draft for key in keys if (draft := self._drafts.get(key)) is not None]
+        return sorted(drafts, key=lambda draft: draft.row)
+
+    def _newest_keys(
+        self, connection: sqlite3.Connection, condition: str, change: int, session: int | None, limit: int
+    ) -> list[tuple[int, int]]:
+        order = "change" if session is None else "n"
+        only = "" if session is None else f" AND session = {session}"
+        return connection.execute(
+            f"SELECT row, change FROM {self._documents} WHERE {condition}{only} ORDER BY {order} DESC LIMIT ?",
+            (change, limit),
+        ).fetchall()
+
+    def neighbours(self, connection: sqlite3.Connection, rows: Sequence[int]) -> dict[int, list[int]]:
+        """Return for each document (by row) the rows of those just before and after it in its session."""
+        beside = (
+            f"(SELECT o.row FROM {self._documents} o WHERE o.session = d.session AND o.n {{}} d.n"
+            " ORDER BY o.n {} LIMIT 1)"
+        )
+        found: dict[int, list[int]] = {}
+        for start in range(0, len(rows), _PAGE):
+            page = rows[start : start + _PAGE]
+            marks = ",".join("?" * len(page))
+            for row, *others in connection.execute(
+                f"SELECT d.row, {beside.format('<', 'DESC')}, {beside.format('>', 'ASC')}"
+                f" FROM {self._documents} d WHERE d.row IN ({marks})",
+                page,
+            ):
+                found[row] = [other for other in others if other is not None]
+        return found
+
+    def of_session(self, connection: sqlite3.Connection, session: int, limit: int) -> list[Entry] | None:
+        """Return all entries of a session in order; ``None`` when it has more than ``limit`` documents."""
+        rows = f"SELECT row FROM {self._documents} WHERE session = ?"
+        count = connection.execute(f"SELECT count(*) FROM ({rows} LIMIT ?)", (session, limit + 1)).fetchone()[0]
+        return self.tables.entries(connection, f"row IN ({rows}) ORDER BY n", (session,)) if count <= limit else None
+
+    def rows_between(self, connection: sqlite3.Connection, start: float, end: float) -> tuple[int, int] | None:
+        """Return the first and last row of a time, taking rows to be in order of time; ``None`` when there are none.
+
+        Cost: two binary searches.
+        """
+        first, behind = (self._row_at(connection, moment) for moment in (start, end))
+        return (first, behind - 1) if first < behind else None
+
+    def _row_at(self, connection: sqlite3.Connection, moment: float) -> int:
+        """Return a row number such that documents before it are older than ``moment``."""
+        low = 0
+        high = (connection.execute(f"SELECT max(row) FROM {self._documents}").fetchone()[0] or 0) + 1
+        while low < high:
+            middle = (low + high) // 2
+            row, created_at = connection.execute(
+                f"SELECT row, created_at FROM {self._documents} WHERE row >= ? ORDER BY row LIMIT 1", (middle,)
+            ).fetchone()
+            if created_at < moment:
+                low = row + 1
+            else:
+                high = middle
+        return low
+
+    def held_draft(self, document: Document, row: int, session: int) -> Draft:
+        """Return a document that is not in the ledger (or not as it is now) as it will be indexed."""
+        key = (-1, _digest(document))
+        draft = self._drafts.get(key)
+        if draft is None:
+            draft = self._drafts[key] = self._analysed(document, session)
+        return replace(draft, row=row, session=session, n=document.n, created_at=document.created_at)
+
+    def _keep(self, change: int, draft: Draft) -> None:
+        if len(self._drafts) >= _CACHED_DRAFTS:
+            self._drafts.clear()
+        self._drafts[draft.row, change] = draft
+
+    def _draft_of(self, row: tuple[object, ...]) -> Draft:
+        document = document_of(row[:10])
+        known = self._drafts.get((document.row, document.change))
+        return known or self._analysed(document, int(row[10]))  # type: ignore[call-overload]
+
+    def _analysed(self, document: Document, session: int) -> Draft:
+        said = document.text if document.text is not None else f"{document.question}\n{document.answer}"
+        terms = self.analyzer.terms(said)
+        return Draft(
+            document.row, session, document.n, document.created_at, _digest(document), dict(Counter(terms)), len(terms)
+        )
+
+    # ------------------------------------------------------------------ adding and removing
+    def _add(self, connection: sqlite3.Connection, state: IndexState, drafts: Sequence[Draft]) -> IndexState:
+        """Index drafts, given in row order; return the state after it."""
+        terms = list({term: None for draft in drafts for term in draft.counts})
+        numbers = {term: number for term, (number, _) in self.tables.known_terms(connection, terms).items()}
+        new = [term for term in terms if term not in numbers]
+        numbers.update(zip(new, range(state.next_term, state.next_term + len(new)), strict=True))
+        self.tables.add_terms(connection, [(numbers[term], term, 0) for term in new])
+        entries = [_entry(draft, numbers) for draft in drafts]
+        hidden = self._stand_for_repeats(connection, entries)
+        self.tables.add_entries(connection, entries)
+        shown = [entry for entry in entries if entry.is_shown]
+        counts = Counter(number for entry in shown for number in unpack_terms(entry.terms))
+        counts.subtract(number for entry in hidden for number in unpack_terms(entry.terms))
+        self.tables.count_terms(connection, [(by, number) for number, by in counts.items() if by])
+        return replace(
+            state,
+            documents=state.documents + len(shown) - len(hidden),
+            words=state.words + sum(e.words for e in shown) - sum(e.words for e in hidden),
+            next_term=state.next_term + len(new),
+        )
+
+    def _stand_for_repeats(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[Entry]:
+        """Let the newest of identical documents stand for them; return the stored ones that this hid."""
+        hidden: list[Entry] = []
+        newest: dict[int, Entry] = {}
+        for entry in entries:
+            before = newest.get(entry.digest)
+            if before is not None:
+                before.is_shown = False
+            else:
+                for stored in self.tables.entries(connection, "digest = ? AND is_shown", (entry.digest,)):
+                    if stored.row < entry.row:
+                        self.tables.show(connection, stored, False)
+                        hidden.append(stored)
+                    else:
+                        entry.is_shown = False
+            if entry.is_shown:
+                newest[entry.digest] = entry
+        return hidden
+
+    def removed(self, connection: sqlite3.Connection, documents: Sequence[Document]) -> None:
+        """Forget documents within the transaction that deletes or changes them; see the ledger's ``AttachedIndex``."""
+        state = self.tables.state(connection)
+        if state is None:
+            return
+        gone_documents = gone_words = 0
+        for document in documents:
+            self._drafts.pop((document.row, document.change), None)
+            entry = self.tables.by_rows(connection, [document.row]).get(document.row)
+            if entry is None:
+                continue
+            self.tables.drop_entry(connection, entry)
+            if not entry.is_shown:
+                continue
+            earlier = self.tables.entries(connection, "digest = ? ORDER BY row DESC LIMIT 1", (entry.digest,))
+            if earlier:
+                self.tables.show(connection, earlier[0], True)
+                continue
+            self.tables.count_terms(connection, [(-1, number) for number in unpack_terms(entry.terms)])
+            gone_documents, gone_words = gone_documents + 1, gone_words + entry.words
+        self.tables.save(
+            connection, replace(state, documents=state.documents - gone_documents, words=state.words - gone_words)
+        )
+
+
+def _entry(draft: Draft, numbers: dict[str, int]) -> Entry:
+    return Entry(
+        row=draft.row,
+        session=draft.session,
+        n=draft.n,
+        created_at=draft.created_at,
+        is_shown=True,
+        digest=draft.digest,
+        words=draft.words,
+        terms=pack_terms((numbers[term], count) for term, count in draft.counts.items()),
+    )
+
+
+def _digest(document: Document) -> int:
+    """Return 64 bits that are equal for identical documents of a session."""
+    said = identity(document.content).encode("utf-8", "surrogatepass")
+    whole = hashlib.blake2b(said, digest_size=8, key=hashlib.sha256(session_key(document.session_id)).digest())
+    return int.from_bytes(whole.digest(), "little", signed=True)

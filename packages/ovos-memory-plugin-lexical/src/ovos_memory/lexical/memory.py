@@ -1,0 +1,82 @@
+"""The lexical memory: recall by words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ovos_memory.core.errors import StoreError
+from ovos_memory.core.paths import expand_path
+from ovos_memory.core.retrieval import BaseRetrievalMemory
+from ovos_memory.core.types import Document, MemoryHit
+from ovos_memory.lexical.handle import StoreHandle
+from ovos_memory.lexical.store import Found, Question
+
+if TYPE_CHECKING:
+    from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.lexical.settings import LexicalSettings
+
+
+class LexicalMemory(BaseRetrievalMemory):
+    """Recalls the exchanges that share words with what was said, by BM25, from one SQLite file.
+
+    It needs nothing but Python's own SQLite (with FTS5).  A score is BM25 as -bm25() of SQLite gives it: above zero,
+    bigger is better.
+
+    Args:
+        config: The plugin's block of the persona file; copied.
+        clock: Returns epoch seconds.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+
+    plugin_name: ClassVar[str] = "ovos-memory-plugin-lexical"
+    settings: LexicalSettings
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(config, clock=clock)
+
+    @classmethod
+    def settings_model(cls) -> type[LexicalSettings]:
+        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
+        from ovos_memory.lexical.settings import LexicalSettings
+
+        return LexicalSettings
+
+    def _ledger_opener(self) -> Callable[[], SqliteLedger]:
+        settings = self.settings
+        self._handle = StoreHandle(
+            expand_path(settings.db_path, plugin=self.plugin_name, key="db_path"),
+            plugin=self.plugin_name,
+            table=settings.table,
+            language=settings.language,
+            clock=self._clock,
+        )
+        return self._handle.ledger
+
+    def _index(self, documents: list[Document]) -> None:
+        stored = sum(document.row >= 0 for document in documents)
+        if stored:
+            self._handle.store().recorded(stored)
+
+    def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
+        question = Question(text, session_id, top_k, self.journal.held(session_id), self._clock())
+        return [_hit(*found) for found in self._found(question)]
+
+    def _found(self, question: Question) -> list[Found]:
+        try:
+            return self._handle.store().search(question)
+        except StoreError as error:
+            if not question.held:
+                raise
+            self.boundary.failed("search", error, session_id=question.session_id)
+            return self._handle.search_held(question)
+
+
+def _hit(document: Document, score: float) -> MemoryHit:
+    facts = {**document.metadata, "session_id": document.session_id, "created_at": document.created_at}
+    return MemoryHit(content=document.content, source=document.id, score=score, metadata=facts)

@@ -1,0 +1,221 @@
+"""One lexical store per file, table and language in a process: ledger, index and what keeps them together."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ovos_utils.log import LOG
+
+from ovos_memory.core.errors import IndexDamaged, StoreLocked
+from ovos_memory.core.ledger import SqliteLedger
+from ovos_memory.core.sqlite import Database
+from ovos_memory.core.text import identity
+from ovos_memory.core.types import Document
+from ovos_memory.lexical.analysis import Analyzer
+from ovos_memory.lexical.dates import named_times
+from ovos_memory.lexical.index import SLICE, LexicalIndex
+from ovos_memory.lexical.rebuild import Rebuild
+from ovos_memory.lexical.search import HELD_ONLY, Ranked, Request, search
+from ovos_memory.lexical.takeover import take_over
+
+_AT_ONCE_S = 0.25
+"""A new index over an existing ledger is begun with this much work on the spot; a thread does the rest."""
+Found = tuple[Document, float]
+"""A document and its score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a memory asks its store.
+
+    Attributes:
+        text: As it was said.
+        session_id: Search only this session; ``None``: all.
+        limit: How many documents at most.
+        held: Documents of that scope that are not in the ledger yet, oldest first.
+        now: Epoch seconds.
+    """
+
+    text: str
+    session_id: str | None
+    limit: int
+    held: Sequence[Document]
+    now: float
+
+
+class LexicalStore:
+    """A ledger with its search index; safe from any thread.
+
+    Args:
+        path: The file, or ``":memory:"``.
+        plugin: For messages.
+        table: What the tables' names begin with.
+        analyzer: Of the store's language.
+        clock: Epoch seconds.
+
+    Raises:
+        StoreError: The file cannot be opened just now.
+    """
+
+    def __init__(
+        self, path: Path | str, *, plugin: str, table: str, analyzer: Analyzer, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._plugin = plugin
+        self.index = LexicalIndex(f"{table}_", analyzer)
+        self.database = Database(path, plugin=plugin)
+        self.ledger = SqliteLedger(self.database, prefix=f"{table}_", index=self.index)
+        take_over(self.ledger, table, plugin=plugin, clock=clock)
+        self._rebuild = Rebuild(self)
+        self._lock = threading.Lock()
+        self._unindexed = SLICE
+        """Documents recorded since the last slice; how many an earlier process left is not known."""
+        self._is_ready = False
+
+    def close(self) -> None:
+        """Stop the work on the index and let go of the file."""
+        self._rebuild.stop()
+        self.database.close()
+
+    # ------------------------------------------------------------------ keeping the index up to date
+    def recorded(self, documents: int) -> None:
+        """Take note of new documents; a slice is indexed whenever enough of them wait."""
+        with self._lock:
+            self._unindexed += documents
+            if self._unindexed < SLICE:
+                return
+            self._unindexed = 0
+        self.prepare()
+        self._mend(self._index_newer)
+
+    def _index_newer(self) -> None:
+        try:
+            while True:
+                with self.database.write(0.0) as connection:
+                    if self.index.add_newer(connection) < SLICE:
+                        return
+        except StoreLocked:  # somebody else is writing, and indexes perhaps: searches read what waits
+            return
+
+    def prepare(self) -> None:
+        """Begin an index where there is none of this version and language, and go on with one that is not complete.
+
+        Raises:
+            StoreUnavailable: This SQLite has no FTS5.
+        """
+        if self._is_ready or self.database.is_read_only:
+            return
+        with self.database.read() as connection:
+            state = self.index.tables.state(connection)
+        if state is None or state.low > 0:
+            self._begin()
+        self._is_ready = True
+
+    def _begin(self) -> None:
+        deadline = time.monotonic() + _AT_ONCE_S
+        while self.index_older():
+            if time.monotonic() >= deadline:
+                self._rebuild.start()
+                return
+
+    def index_older(self) -> bool:
+        """Index a slice of what a new index still misses; return whether more is left."""
+        with self.database.write() as connection:
+            return self.index.add_older(connection)
+
+    def _mend(self, function: Callable[[], None]) -> None:
+        """Run something on the index; when the index turns out to be damaged, begin it anew and run it again."""
+        try:
+            function()
+        except (IndexDamaged, sqlite3.DatabaseError) as error:
+            LOG.error(
+                "%s: the search index in %s is damaged (%s) and is built anew; no document is lost",
+                self._plugin, self.database.path, type(error).__name__,
+            )  # fmt: skip
+            with self.database.write() as connection:
+                self.index.begin_anew(connection)
+            self._is_ready = False
+            self.prepare()
+            function()
+
+    # ------------------------------------------------------------------ searching
+    def search(self, question: Question) -> list[Found]:
+        """Return documents with distinct texts and their scores, best first."""
+        self.prepare()
+        found: list[Found] = []
+
+        def run() -> None:
+            with self.database.read() as connection:
+                ranked = search(self.index, connection, self._request(connection, question))
+                found[:] = documents_of(
+                    ranked, question, lambda rows: self.ledger.by_rows(rows, connection=connection)
+                )
+
+        self._mend(run)
+        return found
+
+    def _request(self, connection: sqlite3.Connection, question: Question) -> Request:
+        names = dict.fromkeys(document.session_id for document in question.held)
+        if question.session_id is not None:
+            names[question.session_id] = None
+        numbers = {name: self.ledger.session_number(name, connection=connection) for name in names}
+        session: int | None = None
+        if question.session_id is not None:
+            number = numbers[question.session_id]
+            session = HELD_ONLY if number is None else number
+        return request_of(self.index, question, session, numbers)
+
+
+def request_of(
+    index: LexicalIndex, question: Question, session: int | None, numbers: Mapping[str, int | None]
+) -> Request:
+    """Return a question as a request to an index.
+
+    Args:
+        index: Analyses what is held.
+        question: What is asked.
+        session: Number of the question's session, see :class:`Request`.
+        numbers: Of the held documents' sessions; ``None`` for those that the ledger does not have.
+    """
+    unknown = {name: HELD_ONLY - 1 - i for i, name in enumerate(n for n, number in numbers.items() if number is None)}
+    first = -len(question.held)
+    held = [
+        index.held_draft(document, row, numbers[document.session_id] or unknown[document.session_id])
+        for row, document in enumerate(question.held, first)
+    ]
+    return Request(
+        query=question.text,
+        limit=question.limit,
+        times=named_times(question.text, question.now),
+        session=session,
+        held=held,
+        replaced=frozenset(document.row for document in question.held if document.row >= 0),
+    )
+
+
+def documents_of(
+    ranked: Sequence[Ranked], question: Question, load: Callable[[list[int]], Mapping[int, Document]]
+) -> list[Found]:
+    """Return the best documents with distinct texts.
+
+    Args:
+        ranked: What was found, best first.
+        question: What was asked.
+        load: Reads documents from the ledger by row.
+    """
+    found: dict[str, Found] = {}
+    page = question.limit + 5
+    for start in range(0, len(ranked), page):
+        part = ranked[start : start + page]
+        stored = load([each.row for each in part if each.row >= 0])
+        for each in part:
+            document = stored.get(each.row) if each.row >= 0 else question.held[each.row]
+            if document is not None:
+                found.setdefault(identity(document.content), (document, each.score))
+            if len(found) == question.limit:
+                return list(found.values())
+    return list(found.values())
