@@ -112,6 +112,7 @@ def test_a_correction_in_the_users_words_replaces(old: str, new: str, said: str)
         ("Likes tea", "Is allergic to tea tree oil"),
         ("Works as a nurse", "Works at Acme"),
         ("Has a dog", "Has a cat"),
+        ("Has a dog named Rex", "Has a dog named Max"),
         ("Daughter is Ann", "Daughter is Eve"),
         ("Name is Ann", "Sister's name is Eve"),
         ("Meets Tom on Monday at 9", "Meets Ann on Friday at 8"),

@@ -237,7 +237,7 @@ def contradicts(new: str, old: str, *, said: str) -> bool:
     """
     mine, theirs = slot_of(new), slot_of(old)
     if mine is not None and theirs is not None and mine.name == theirs.name:
-        return True
+        return not mine.is_one_of_many or is_correction(said)
     a, b = content(new), content(old)
     things_a, things_b = [t for t in a if not t.is_number], [t for t in b if not t.is_number]
     if things_a and things_b and _covers(things_a, things_b) and _covers(things_b, things_a):

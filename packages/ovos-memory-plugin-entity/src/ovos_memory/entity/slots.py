@@ -81,10 +81,17 @@ _TRIM = " .,;!\"'“”«»"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot and its value, both folded."""
+    """A slot and its value, both folded.
+
+    Attributes:
+        name: The slot.
+        value: Its value.
+        is_one_of_many: Another value may stand beside it ("has a dog named Rex").
+    """
 
     name: str
     value: str
+    is_one_of_many: bool = False
 
     def has_value_of(self, other: Slot) -> bool:
         """Tell whether both name the same value, one perhaps in more words ("Bob", "Bob Smith")."""
@@ -131,7 +138,7 @@ def _labelled(text: str, fact: str) -> Slot | None:
         if pattern is _POSSESSIVE and not (kind or is_named or _is_specific(value, fact)):
             return None  # "Rex is sick" says something of Rex, "dentist is Dr. Hall" who it is
         rest = sorted(p for p in known if p not in _FAVOURITES)
-        return Slot(" ".join([kind, *rest]).strip(), value) if rest else None
+        return Slot(" ".join([kind, *rest]).strip(), value, pattern is _NAMED) if rest else None
     return None
 
 

@@ -15,6 +15,7 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 if TYPE_CHECKING:
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
+    from ovos_memory.longterm.record import SummaryRecord
     from ovos_memory.longterm.settings import LongTermSettings
 
 MAX_WINDOW_CHARS = 100_000
@@ -44,7 +45,7 @@ class LongTermMemory(ModelMemory):
         The summary is renewed later and elsewhere; only with ``max_wait_s`` set does the call wait for it.
         """
         session = session_key(session_id)
-        self.boundary.call("takeover", lambda: self._take_over(session), lambda: None, session_id=session)
+        self.boundary.call("takeover", lambda: self._settled(session), lambda: None, session_id=session)
         super().update_history(new_messages, session_id)
 
     def summary(self, session_id: str | None = None) -> str:
@@ -85,13 +86,15 @@ class LongTermMemory(ModelMemory):
         return [AgentMessage(role=MessageRole.SYSTEM, content=block)] if block else []
 
     # ------------------------------------------------------------------ inside
-    def _record(self, session_id: str) -> Any:
+    def _record(self, session_id: str) -> SummaryRecord:
         from ovos_memory.longterm.record import SummaryRecord
 
         return SummaryRecord.read(self.workplace.state.load(session_id))
 
     def _window(self, session_id: str) -> list[AgentMessage]:
-        self._take_over(session_id)
+        record = self.boundary.call(
+            "takeover", lambda: self._settled(session_id), lambda: None, session_id=session_id
+        )
         try:
             said = self.journal.window(session_id, 0, enough_chars=MAX_WINDOW_CHARS)
         except StoreError as error:
@@ -101,18 +104,20 @@ class LongTermMemory(ModelMemory):
         if not turns:
             return []
         wanted = self.settings.recent_window
-        if self.settings.summarize_every:
-            wanted = max(wanted, self.journal.newest_number(session_id) - self._record(session_id).covered)
+        if record is None:  # the summary cannot be read just now, so nothing tells what it covers
+            wanted = len(turns)
+        elif self.settings.summarize_every:
+            wanted = max(wanted, self.journal.newest_number(session_id) - record.covered)
         wanted += not is_answered(turns[-1])
         return [message for turn in turns[max(0, len(turns) - wanted) :] for message in turn]
 
-    def _take_over(self, session_id: str) -> None:
-        """Move the messages that version 1.x kept beside the summary into the ledger."""
-        if not self._record(session_id).recent:
-            return
-        from ovos_memory.longterm.record import SummaryRecord
+    def _settled(self, session_id: str) -> SummaryRecord:
+        """Return the session's record, after moving what version 1.x kept beside the summary into the ledger."""
+        record = self._record(session_id)
+        return self._take_over(session_id, record) if record.recent else record
 
-        record, ledger = SummaryRecord.read(self.workplace.state.load(session_id)), self.workplace.ledger()
+    def _take_over(self, session_id: str, record: SummaryRecord) -> SummaryRecord:
+        ledger = self.workplace.ledger()
         messages = normalise(
             AgentMessage(role=MessageRole(m["role"]), content=m.get("content") or "")
             for m in record.recent
@@ -125,5 +130,6 @@ class LongTermMemory(ModelMemory):
                     said_at = record.updated_at or self._clock()
                     ledger.append(session_id, make_exchange(turn), created_at=said_at, connection=connection)
                 ledger.meta_set(mark, "done", connection=connection)
-        self.workplace.state.update(session_id, lambda stored: SummaryRecord.read(stored).without_recent().as_dict())
+        self.workplace.state.update(session_id, lambda stored: type(record).read(stored).without_recent().as_dict())
         self.workplace.worker.wake()
+        return record.without_recent()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ class Workplace:
     ) -> None:
         self.plugin = plugin
         self.pending_path = None if path is None else path.with_name(f"{path.name}.pending.db")
-        self.state: StateStore = _LateState(open_store)
+        self.state: StateStore = _LateState(open_store, path)
         self.chat = chat
         self.clock = clock
         self._ledger: SqliteLedger | None = None
@@ -101,8 +102,9 @@ class _LateState:
     It has no safety net in RAM: what cannot be stored now stays pending in the ledger.
     """
 
-    def __init__(self, open_store: Callable[[], StateStore]) -> None:
+    def __init__(self, open_store: Callable[[], StateStore], path: Path | None) -> None:
         self._open_store = open_store
+        self._path = path
         self._store: StateStore | None = None
         self._opening = ProcessLock()
 
@@ -113,8 +115,12 @@ class _LateState:
                     self._store = self._open_store()
         return self._store
 
+    def _is_absent(self) -> bool:
+        """Tell whether there is nothing to read: reading must leave no file behind."""
+        return self._store is None and self._path is not None and not os.path.lexists(self._path)
+
     def load(self, session_id: str) -> dict[str, Any] | None:
-        return self._opened().load(session_id)
+        return None if self._is_absent() else self._opened().load(session_id)
 
     def update(
         self, session_id: str, change: Callable[[dict[str, Any] | None], dict[str, Any] | None]
@@ -122,10 +128,10 @@ class _LateState:
         return self._opened().update(session_id, change)
 
     def sessions(self) -> list[str]:
-        return self._opened().sessions()
+        return [] if self._is_absent() else self._opened().sessions()
 
     def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        return self._opened().items()
+        return iter(()) if self._is_absent() else self._opened().items()
 
     def close(self) -> None:
         if self._store is not None:
