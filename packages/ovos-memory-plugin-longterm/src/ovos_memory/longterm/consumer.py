@@ -13,17 +13,14 @@ from ovos_memory.core.errors import BadReply, DocumentGone, ModelUnavailable
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.llm.breaker import Breaker
 from ovos_memory.core.llm.client import Chat
-from ovos_memory.core.llm.reply import ServerFailed
 from ovos_memory.core.state import StateStore
 from ovos_memory.core.types import Document
 from ovos_memory.longterm.record import SummaryRecord
-from ovos_memory.longterm.summary import RETRY_HINT, accept, details, first_piece, make_prompt, max_chars
+from ovos_memory.longterm.summary import MAX_DETAILS, RETRY_HINT, accept, details, first_piece, make_prompt, max_chars
 
 if TYPE_CHECKING:
     from ovos_memory.longterm.settings import LongTermSettings
 
-LAST_TRY = 2
-"""Rejected answers after which a new summary may lose details; the sentences that held them are carried over."""
 _LEASE_MARGIN_S = 5.0
 _BUSY_PAUSE_S = 1.0
 _REJECTED_PAUSES_S = (0.1, 1.0, 30.0, 90.0, 270.0, 600.0)
@@ -145,7 +142,7 @@ class SummaryConsumer:
     def _ask(self, previous: str, piece: list[Document], attempts: _Attempts) -> str:
         prompt = make_prompt(self._prompt, previous, piece, max_tokens=self._tokens)
         if attempts.rejected and details(previous):
-            prompt += RETRY_HINT.replace("{details}", ", ".join(details(previous)[:24]))
+            prompt += RETRY_HINT.replace("{details}", ", ".join(details(previous)[:MAX_DETAILS]))
         try:
             reply = self._chat.ask(
                 prompt,
@@ -155,14 +152,14 @@ class SummaryConsumer:
             )
             if reply.is_unfinished:
                 raise BadReply("the model was still thinking at the token limit; it is allowed more from now on")
-            is_last_try = attempts.rejected >= LAST_TRY
-            return accept(reply.text, previous, piece, limit=max_chars(self._tokens), is_last_try=is_last_try)
-        except (BadReply, ServerFailed) as error:
+            return accept(
+                reply.text, previous, piece, limit=max_chars(self._tokens), rejected=attempts.rejected
+            )
+        except BadReply as error:
             attempts.rejected += 1
-            if isinstance(error, BadReply):
-                self.rejected += 1
-                self._rejections.failed()
-            raise ModelUnavailable(str(error)) from error
+            self.rejected += 1
+            self._rejections.failed()
+            raise ModelUnavailable(str(error)) from error  # it is tried again, and never given up
 
     def _attempts_of(self, session_id: str, covered: int) -> _Attempts:
         found = self._attempts.get(session_id)

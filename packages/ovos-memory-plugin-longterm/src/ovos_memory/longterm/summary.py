@@ -34,6 +34,8 @@ MIN_KEPT_DETAILS = 0.6
 LONG_SUMMARY_CHARS = 200
 """A previous summary of this length must not shrink to a third."""
 MAX_DETAILS = 24
+"""Names and numbers that a repeated question lists."""
+LAST_TRY = 2
 
 _PREAMBLE = re.compile(
     r"^(?:(?:sure|okay|ok|certainly|of course|absolutely|great)\b[^\n:.!]{0,80}[!.:]\s*)?"
@@ -90,7 +92,7 @@ def first_piece(documents: Sequence[Document]) -> list[Document]:
     return piece
 
 
-def accept(reply: str, previous: str, documents: Sequence[Document], *, limit: int, is_last_try: bool = False) -> str:
+def accept(reply: str, previous: str, documents: Sequence[Document], *, limit: int, rejected: int = 0) -> str:
     """Return the summary that a reply holds.
 
     Args:
@@ -98,7 +100,8 @@ def accept(reply: str, previous: str, documents: Sequence[Document], *, limit: i
         previous: The summary so far, ``""`` at first.
         documents: What the model was to add.
         limit: Characters of a summary.
-        is_last_try: Details that got lost no longer reject the reply; the sentences that held them are carried over.
+        rejected: Answers to this question that were no good. A summary that came back unchanged is good enough the
+            second time; from the third on one may lose details: the sentences that held them are carried over.
 
     Raises:
         BadReply: It is empty, an echo, chatter, too short, or it lost too much of the previous summary.
@@ -106,10 +109,11 @@ def accept(reply: str, previous: str, documents: Sequence[Document], *, limit: i
     text = _without_preamble(reply)
     if _word_count(text) < 3:
         raise BadReply("the summary is empty or too short to be one")
-    if _is_echo(text, previous, documents):
+    if _is_echo(text, documents) or (not rejected and _is_unchanged(text, previous, documents)):
         raise BadReply("the summary repeats what it was given")
     if _CHATTY.search(text[:_REFUSING_START]):
         raise BadReply("the answer is chatter instead of a summary")
+    is_last_try = rejected >= LAST_TRY
     if len(previous) >= LONG_SUMMARY_CHARS and 3 * len(text) < len(previous) and not is_last_try:
         raise BadReply("the summary is much shorter than the one before")
     lost = lost_details(previous, text)
@@ -185,15 +189,20 @@ def _word_count(text: str) -> int:
     return len(re.findall(r"[^\W_]+", text)) + joined // 2
 
 
-def _is_echo(text: str, previous: str, documents: Sequence[Document]) -> bool:
-    """Tell whether a reply is the question over again: our instructions, the exchanges, or the old summary untouched."""
+def _is_echo(text: str, documents: Sequence[Document]) -> bool:
+    """Tell whether a reply is the question over again: our instructions, or the exchanges."""
     same = _plain(text)
     if "what was said since then" in same or "summary so far:" in same or same in _plain(DEFAULT_PROMPT):
         return True
-    if previous and same == _plain(previous):
-        return any(len(d.question) + len(d.answer) > 40 and details(d.question) for d in documents)
     transcript = _plain(_said(documents))
-    return len(same) > 40 and (same == transcript or same.startswith(transcript[:200]) and len(transcript) > 200)
+    return len(same) > 40 and (same == transcript or (len(transcript) > 200 and same.startswith(transcript[:200])))
+
+
+def _is_unchanged(text: str, previous: str, documents: Sequence[Document]) -> bool:
+    """Tell whether the previous summary came back though there was something to add."""
+    if not previous or _plain(text) != _plain(previous):
+        return False
+    return any(len(d.question) + len(d.answer) > 40 and details(d.question) for d in documents)
 
 
 def _plain(text: str) -> str:
