@@ -231,9 +231,27 @@ def test_a_summariser_that_was_away_for_a_day_catches_up_in_pieces(server: FakeS
     talk(memory, 10, start=30)
 
     said = [n for chat in server.chats[-40:] for n in re.findall(r"User: question (\d+)", chat.prompt)]
-    assert list(dict.fromkeys(said)) == [str(n) for n in range(40)]
+    assert list(dict.fromkeys(said)) == [str(n) for n in range(39)]  # the last one waits for a second
     assert max(map(len, server.prompts)) < 9_000
     assert len(asked(memory)) == 4
+
+
+def test_a_session_that_the_server_cannot_take_does_not_hold_up_the_others(server: FakeServer, new: Any) -> None:
+    memory = new(summarize_every=2, pauses_s=(0.0,))
+
+    real = memory.workplace.chat.ask
+
+    def ask(prompt: str, **options: Any) -> Any:
+        server.mode = "500" if "poison" in prompt else "good"
+        return real(prompt, **options)
+
+    memory.workplace.chat.ask = ask
+    for word in ("poison", "poison"):
+        memory.update_history(pair(word), "bad")
+    talk(memory, 2, session="fine")
+
+    assert (memory.summary("bad"), memory.summary("fine")) == ("", GOOD)
+    assert asked(memory, "bad") == ["poison", "poison"]
 
 
 def test_nothing_is_lost_when_pieces_of_an_answer_come_late(server: FakeServer, new: Any) -> None:

@@ -16,7 +16,17 @@ from ovos_memory.core.llm.client import Chat
 from ovos_memory.core.state import StateStore
 from ovos_memory.core.types import Document
 from ovos_memory.longterm.record import SummaryRecord
-from ovos_memory.longterm.summary import MAX_DETAILS, RETRY_HINT, accept, details, first_piece, make_prompt, max_chars
+from ovos_memory.longterm.summary import (
+    MAX_DETAILS,
+    MAX_PIECE_CHARS,
+    MIN_PIECE_CHARS,
+    RETRY_HINT,
+    accept,
+    details,
+    first_piece,
+    make_prompt,
+    max_chars,
+)
 
 if TYPE_CHECKING:
     from ovos_memory.longterm.settings import LongTermSettings
@@ -25,14 +35,17 @@ _LEASE_MARGIN_S = 5.0
 _BUSY_PAUSE_S = 1.0
 _REJECTED_PAUSES_S = (0.1, 1.0, 30.0, 90.0, 270.0, 600.0)
 _MAX_ATTEMPTS = 1_000
+"""Sessions whose attempts are counted."""
+_GIVE_UP_AFTER = 8
 
 
 @dataclass
 class _Attempts:
-    """Answers that were rejected in a row, for one state of a session."""
+    """What went wrong in a row, for one state of a session: answers that were no good, questions that were refused."""
 
     covered: int
     rejected: int = 0
+    refused: int = 0
 
 
 class SummaryConsumer:
@@ -94,7 +107,7 @@ class SummaryConsumer:
         self._take(session_id, owner)
         try:
             while uncovered := self._uncovered(session_id, 256):
-                self._renew(session_id, owner, first_piece(uncovered))
+                self._renew(session_id, owner, uncovered)
         finally:
             self._state.update(session_id, lambda stored: self._released(stored, owner))
 
@@ -121,10 +134,13 @@ class SummaryConsumer:
                     break
         return found
 
-    def _renew(self, session_id: str, owner: str, piece: list[Document]) -> None:
+    def _renew(self, session_id: str, owner: str, uncovered: list[Document]) -> None:
         before = SummaryRecord.read(self._state.load(session_id))
         attempts = self._attempts_of(session_id, before.covered)
-        summary = self._ask(before.summary, piece, attempts)
+        # A question that was refused may have been too long.
+        room = max(MAX_PIECE_CHARS >> attempts.refused, MIN_PIECE_CHARS)
+        piece = first_piece(uncovered, room=room)
+        summary = self._ask(before.summary, piece, attempts, room)
         ledger = self._ledger()
 
         def store(stored: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -139,8 +155,8 @@ class SummaryConsumer:
         self._rejections.succeeded()
         self.written += 1
 
-    def _ask(self, previous: str, piece: list[Document], attempts: _Attempts) -> str:
-        prompt = make_prompt(self._prompt, previous, piece, max_tokens=self._tokens)
+    def _ask(self, previous: str, piece: list[Document], attempts: _Attempts, room: int) -> str:
+        prompt = make_prompt(self._prompt, previous, piece, max_tokens=self._tokens, room=room)
         if attempts.rejected and details(previous):
             prompt += RETRY_HINT.replace("{details}", ", ".join(details(previous)[:MAX_DETAILS]))
         try:
@@ -155,11 +171,22 @@ class SummaryConsumer:
             return accept(
                 reply.text, previous, piece, limit=max_chars(self._tokens), rejected=attempts.rejected
             )
-        except BadReply as error:
+        except (BadReply, ServerFailed) as error:
+            raise self._noted(error, attempts) from error
+
+    def _noted(self, error: BadReply | ServerFailed, attempts: _Attempts) -> Exception:
+        """Count what went wrong and return what to raise: a session that fails again and again must not hold up others.
+
+        Given up is only the attempt: the session's next exchange makes another, and nothing is trimmed.
+        """
+        if isinstance(error, ServerFailed) or self._chat.ready_in_s() > 0:  # the server refused the question
+            attempts.refused += 1
+        else:
             attempts.rejected += 1
             self.rejected += 1
             self._rejections.failed()
-            raise ModelUnavailable(str(error)) from error  # it is tried again, and never given up
+        is_hopeless = attempts.rejected + attempts.refused >= _GIVE_UP_AFTER
+        return BadReply(str(error)) if is_hopeless else ModelUnavailable(str(error))
 
     def _attempts_of(self, session_id: str, covered: int) -> _Attempts:
         found = self._attempts.get(session_id)

@@ -29,6 +29,8 @@ CHARS_PER_TOKEN = 4
 """A token of European languages; others have fewer characters in one, so the bound in characters holds for all."""
 MAX_PIECE_CHARS = 6_000
 """Characters of exchanges in one question."""
+MIN_PIECE_CHARS = 500
+"""The least that a question is cut down to when longer ones were refused."""
 MIN_KEPT_DETAILS = 0.6
 """Share of the previous summary's names and numbers that a new summary has to keep."""
 LONG_SUMMARY_CHARS = 200
@@ -60,8 +62,8 @@ def max_chars(max_tokens: int) -> int:
     return max(CHARS_PER_TOKEN * max_tokens, 80)
 
 
-def make_prompt(template: str, previous: str, documents: Sequence[Document], *, max_tokens: int) -> str:
-    """Return the question: the previous summary in full, and what was said since.
+def make_prompt(template: str, previous: str, documents: Sequence[Document], *, max_tokens: int, room: int = MAX_PIECE_CHARS) -> str:
+    """Return the question: the previous summary in full, and what was said since within ``room`` characters.
 
     Placeholders that a template leaves out are appended: without them a summary could only lose.
     """
@@ -69,7 +71,7 @@ def make_prompt(template: str, previous: str, documents: Sequence[Document], *, 
         alias = "{exchange}" if name == "exchanges" else "{previous_summary}"
         if f"{{{name}}}" not in template and alias not in template:
             template += f"\n\n{label}:\n{{{name}}}"
-    shown, said = previous or "(nothing yet)", _said(documents)
+    shown, said = previous or "(nothing yet)", _said(documents, room)
     return fill(
         template,
         summary=shown,
@@ -80,10 +82,10 @@ def make_prompt(template: str, previous: str, documents: Sequence[Document], *, 
     )
 
 
-def first_piece(documents: Sequence[Document]) -> list[Document]:
-    """Return the oldest documents that fit into one question; at least one."""
+def first_piece(documents: Sequence[Document], *, room: int = MAX_PIECE_CHARS) -> list[Document]:
+    """Return the oldest documents that fit into ``room`` characters; at least one."""
     piece: list[Document] = []
-    left = MAX_PIECE_CHARS
+    left = room
     for document in documents:
         left -= len(document.question) + len(document.answer) + len(document.text or "") + 20
         if piece and left < 0:
@@ -165,9 +167,9 @@ def bounded(text: str, limit: int) -> str:
     return text[:end].strip() if end >= limit // 2 else truncate(text, limit)
 
 
-def _said(documents: Sequence[Document]) -> str:
+def _said(documents: Sequence[Document], room_chars: int = MAX_PIECE_CHARS) -> str:
     texts = [text for document in documents for text in (document.question, document.answer, document.text or "")]
-    room = iter(share([len(text) for text in texts], MAX_PIECE_CHARS))
+    room = iter(share([len(text) for text in texts], room_chars))
     lines: list[str] = []
     for document in documents:
         parts = (("User", document.question), ("Assistant", document.answer), ("Note", document.text or ""))
