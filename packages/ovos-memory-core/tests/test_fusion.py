@@ -195,6 +195,17 @@ def test_ties_keep_the_order_of_members_then_the_rank() -> None:
     ]
 
 
+def test_a_tie_is_no_matter_of_rounding() -> None:
+    def at(member: str, **places: str) -> RankedList:
+        return ranked(member, *(places.get(f"at{rank}", f"{member}{rank}") for rank in range(1, 8)))
+
+    # "a" holds the ranks 1, 7, 2 and "b" 1, 2, 7: a plain sum makes the second larger in the last digit.
+    lists = [at("one", at1="a"), at("two", at7="a"), at("three", at2="a")]
+    lists += [at("four", at1="b"), at("five", at2="b"), at("six", at7="b")]
+
+    assert [found.content for found in rrf(lists)][:2] == ["a", "b"]
+
+
 def test_the_metadata_is_that_of_the_best_ranked_hit_and_of_the_earlier_list_among_equals() -> None:
     low = RankedList("one", [hit("x"), hit("a", 1, "low", note="low")])
     high = RankedList("two", [hit("a", 1, "high", note="high")])
@@ -252,6 +263,12 @@ def test_merge_keeps_the_highest_score_of_a_text() -> None:
     ]
 
     assert [(found.content, found.score) for found in merge(lists)] == [("b", 0.9), ("a", 0.5), ("c", -1)]
+
+
+def test_merge_looks_for_the_highest_score_among_repeats_too() -> None:
+    fused = merge([RankedList("one", [hit("a", 0.1), hit("b", 0.5), hit("a", 0.9)])])
+
+    assert [(found.content, found.score) for found in fused] == [("a", 0.9), ("b", 0.5)]
 
 
 def test_merge_without_dedup_keeps_repeats_and_counts_their_ranks() -> None:

@@ -141,6 +141,18 @@ def test_a_date_is_the_day_in_utc(created_at: object, line: str) -> None:
     assert made is not None and line in made.body.split("\n")
 
 
+def test_a_date_does_not_depend_on_where_the_machine_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        made = block([MemoryHit("x", metadata={"created_at": 1_778_111_999})], context(include_dates=True))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert made is not None and "[2026-05-06] x" in made.body
+
+
 def test_dates_are_off_unless_asked_for() -> None:
     assert "1970" not in str(block([MemoryHit("x", "s", metadata={"created_at": 0})], context()))
 
@@ -202,6 +214,11 @@ def test_a_header_cannot_close_the_fence() -> None:
     assert made.count(FENCE_CLOSE) == 1
 
 
+def test_a_mark_cannot_come_about_where_two_parts_meet() -> None:
+    assert rendered("memory>", chunk_prefix="</recalled-") == ["\u2039/recalled-memory>"]
+    assert rendered("a<", "b", chunk_separator="/recalled-", chunk_prefix="memory>")[0].count("<") == 0
+
+
 @given(HITS, SETTINGS)
 def test_the_closing_mark_stands_once_at_the_end(hits: list[MemoryHit], settings: ContextSettings) -> None:
     made = block(hits, settings)
@@ -259,6 +276,7 @@ def test_a_hit_cannot_begin_another(text: str, lines: list[str]) -> None:
         ("\n# ", "", "a\n# b", ["", "# a", "> # b"]),
         ("- ", " | ", "a | - b", ["- a | > - b"]),
         ("- ", "", "a - b", ["- a > - b"]),
+        ("- ", "", "a > - b", ["- a > - b"]),
         ("", "", "a b", ["a b"]),
         ("#.*", "\n", "a\n#.*b\n#xxb", ["#.*a", "> #.*b", "#xxb"]),
     ],
@@ -353,6 +371,14 @@ def test_a_cut_falls_between_characters() -> None:
     made = block([MemoryHit(family * 50)], context(max_chars=frame + 24))
 
     assert made is not None and made.body.split("\n")[1] == "- " + family * 4 + "\u2026"
+
+
+def test_every_cut_is_visible() -> None:
+    frame = len(str(block([MemoryHit("x")], context(chunk_prefix="")))) - 1
+
+    for length in (299, 300, 301, 302, 5000):
+        made = block([MemoryHit("x" * length)], context(chunk_prefix="", max_chars=frame + 300))
+        assert made is not None and ("\u2026" in made.body) is (length > 300)
 
 
 def test_no_limit_renders_everything() -> None:

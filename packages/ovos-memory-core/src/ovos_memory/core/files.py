@@ -119,17 +119,22 @@ def _adopt_mode(temporary: Path, path: Path) -> None:
 
 # ---------------------------------------------------------------------- what is set aside or kept
 @contextlib.contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder against other processes that set files of it aside; leaves no lock file."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def folder_lock(folder: Path, *, is_shared: bool = False) -> Iterator[None]:
+    """Keep other threads and processes from setting files of the folder aside; leaves no lock file.
+
+    Those who open a file share the lock among them, until all that belongs to the file is open: SQLite finds
+    a log by its name, and would take that of another file.  Where folders cannot be locked it does nothing.
+    """
+    descriptor = -1
+    if fcntl is not None:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)
+        if descriptor != -1:
+            os.close(descriptor)
 
 
 def set_aside(path: Path, expected: FileId | None, *, companions: Sequence[str] = ()) -> Path | None:
@@ -155,7 +160,10 @@ def set_aside(path: Path, expected: FileId | None, *, companions: Sequence[str] 
         for ending in companions:
             companion = path.with_name(path.name + ending)
             with contextlib.suppress(FileNotFoundError):
-                os.rename(companion, target.with_name(target.name + ending))
+                if companion.stat().st_size == 0:
+                    companion.unlink()
+                else:
+                    os.rename(companion, target.with_name(target.name + ending))
         os.rename(path, target)
     sync_folder(path.parent)
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NoReturn
 from ovos_utils.log import LOG
 
 from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreUnavailable
-from ovos_memory.core.files import file_id, set_aside
+from ovos_memory.core.files import file_id, folder_lock, make_private_folder, set_aside
 from ovos_memory.core.sqlite_errors import is_only_index, meaning
 from ovos_memory.core.sqlite_open import Connect, prepare_file, refuse_newer
 from ovos_memory.core.sqlite_pool import Pool
@@ -45,38 +46,44 @@ class DatabaseFile:
             OSError: Folder or file cannot be created.
         """
         try:
-            return self._open(deadline)
+            pool = self._open(deadline)
         except IndexDamaged:
             raise
-        except StoreDamaged:  # it has been set aside
-            return self._open(deadline)
+        except StoreDamaged:  # it has been set aside, by us or by somebody faster
+            pool = self._open(deadline)
+        if pool.mode == "rw":
+            self._is_reported = False
+        elif not self._is_reported:
+            self._is_reported = True
+            LOG.error("%s: %s can only be read; make file and folder writable", self._plugin, self._path)
+        return pool
 
     def _open(self, deadline: float) -> Pool:
-        if not prepare_file(self._path):
-            wait_s = deadline - time.monotonic()
-            refuse_newer(self._path, self._plugin, self._open_connection, wait_s)
-        identity = file_id(self._path)
-        pool = Pool(self._path, identity, "rw", self._open_connection)
+        make_private_folder(self._path.parent)
+        pool = Pool(self._path, None, "rw", self._open_connection)
         try:
-            pool = Pool.open(self._path, identity, self._open_connection, deadline=deadline)
-            if pool.writer is not None:
-                self._schema.run_all(pool.writer)
-                self._is_reported = False
-                return pool
-            if not self._is_reported:
-                self._is_reported = True
-                LOG.error("%s: %s can only be read; make file and folder writable", self._plugin, self._path)
-            if self._schema.outstanding(pool.idle[0]):
-                raise StoreUnavailable(
-                    f"{self._plugin}: {self._path} is of an older version and cannot be written;"
-                    " make file and folder writable"
-                )
-            return pool
+            with folder_lock(self._path.parent, is_shared=True):
+                is_new = prepare_file(self._path)
+                pool.identity = file_id(self._path)
+                if not is_new:
+                    refuse_newer(self._path, self._plugin, self._open_connection, deadline - time.monotonic())
+                pool.open(deadline)
+            self._migrate(pool)
         except sqlite3.Error as error:
             self.raise_for(error, pool)
         except BaseException:
             pool.retire()
             raise
+        return pool
+
+    def _migrate(self, pool: Pool) -> None:
+        if pool.writer is not None:
+            self._schema.run_all(pool.writer)
+        elif self._schema.outstanding(pool.idle[0]):
+            raise StoreUnavailable(
+                f"{self._plugin}: {self._path} is of an older version and cannot be written;"
+                " make file and folder writable"
+            )
 
     def raise_for(self, error: sqlite3.Error, pool: Pool | None) -> NoReturn:
         """Raise what an error of SQLite means; a damaged file is set aside first, for the next call.
@@ -99,9 +106,12 @@ class DatabaseFile:
         raise translated from error
 
     def _set_aside(self, pool: Pool) -> None:
-        pool.retire()
+        if os.name == "nt":  # open files cannot be renamed there
+            pool.retire()
         try:
             target = set_aside(self._path, pool.identity, companions=_COMPANIONS)
+            # Only now: a connection that ends folds the log into the file, which shall stay as it was found.
+            pool.retire()
         except OSError as error:
             raise StoreUnavailable(
                 f"{self._plugin}: {self._path} is damaged and cannot be renamed ({type(error).__name__});"

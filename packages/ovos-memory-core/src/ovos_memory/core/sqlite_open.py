@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from ovos_memory.core.errors import StoreTooNew, StoreUnavailable
-from ovos_memory.core.files import backup_path_1x, create_private_file, make_private_folder, sync_folder
+from ovos_memory.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from ovos_memory.core.files import backup_path_1x, create_private_file, sync_folder
+from ovos_memory.core.sqlite_errors import meaning
 
 FILE_FORMAT = 1
 """``PRAGMA user_version`` of our files; a bigger number means that a newer version wrote it."""
@@ -52,20 +53,19 @@ def file_uri(path: Path, mode: Mode) -> str:
 
 
 def prepare_file(path: Path) -> bool:
-    """Create folder and file, for their owner only, where they are missing.
+    """Create a file for its owner only, where it is missing.
 
     Returns:
         Whether the file was created.
 
     Raises:
-        OSError: Something cannot be created.
+        OSError: It cannot be created.
         StoreUnavailable: The path is no plain file.
     """
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise StoreUnavailable(f"{path} is not a plain file; name another path")
         return False
-    make_private_folder(path.parent)
     # Closing a file drops the locks that the process holds on it: no database may be opened in between.
     with _creating:
         return create_private_file(path)
@@ -79,14 +79,19 @@ def can_be_written(path: Path) -> bool:
 def refuse_newer(path: Path, plugin: str, open_connection: Connect, wait_s: float) -> None:
     """Raise :class:`StoreTooNew` for a file of a newer version, without changing a byte of it.
 
-    Anything else that is wrong with the file is left to those who open it for writing.
+    Raises:
+        sqlite3.Error: The file is damaged.  (Found here, its log is not folded into it, as a writer's end
+        would do.)
+            Anything else that is wrong is left to those who open it for writing.
     """
     try:
-        connection = open_connection(file_uri(path, "ro"))
-        with contextlib.closing(connection):
+        with contextlib.closing(open_connection(file_uri(path, "ro"))) as connection:
             connection.wait_for_locks(wait_s)
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error:
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        if isinstance(meaning(error, path, plugin), StoreDamaged):
+            raise
         return
     if version > FILE_FORMAT:
         raise StoreTooNew(
@@ -101,13 +106,15 @@ def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> C
     Raises:
         sqlite3.Error: It cannot be opened; locked ones after ``deadline`` (``time.monotonic``).
     """
+    if not can_be_written(path):  # SQLite opens such a file all the same, for reading
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+    _free_companions(path)
     with _creating:
         connection = open_connection(file_uri(path, "rw"))
     try:
         connection.wait_for_locks(deadline - time.monotonic())
-        if not can_be_written(path):  # SQLite opens such a file all the same, for reading
-            raise sqlite3.OperationalError("attempt to write a readonly database")
         _switch_to_wal(connection, deadline)
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
@@ -115,6 +122,15 @@ def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> C
         connection.close()
         raise
     return connection
+
+
+def _free_companions(path: Path) -> None:
+    """Give the log the mode of its file again: begun while that was read-only, it would stay so for ever."""
+    for ending in ("-wal", "-shm"):
+        companion = path.with_name(path.name + ending)
+        with contextlib.suppress(OSError):
+            if not os.access(companion, os.W_OK):
+                os.chmod(companion, stat.S_IMODE(os.stat(path).st_mode))
 
 
 def _switch_to_wal(connection: Connection, deadline: float) -> None:

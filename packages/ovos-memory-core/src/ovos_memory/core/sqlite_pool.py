@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ovos_memory.core.errors import StoreLocked, StoreUnavailable
-from ovos_memory.core.files import FileId
+from ovos_memory.core.files import FileId, folder_lock
 from ovos_memory.core.sqlite_errors import meaning
 from ovos_memory.core.sqlite_open import Connect, Connection, Mode, open_for_reading, open_for_writing
 
@@ -40,24 +40,24 @@ class Pool:
     is_retired: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @classmethod
-    def open(cls, path: Path, identity: FileId | None, open_connection: Connect, *, deadline: float) -> Pool:
-        """Open a file for writing, or for reading where it cannot be written.
+    def open(self, deadline: float) -> None:
+        """Open the file for writing, or for reading where it cannot be written; sets ``mode``.
 
         Raises:
             sqlite3.Error: Neither is possible; locked files after ``deadline`` (``time.monotonic``).
         """
         try:
-            writer = open_for_writing(path, open_connection, deadline)
-            return cls(path, identity, "rw", open_connection, writer=writer)
+            self.writer = open_for_writing(self.path, self.open_connection, deadline)
         except sqlite3.Error as error:
-            if not isinstance(meaning(error, path, ""), StoreUnavailable):
+            if not isinstance(meaning(error, self.path, ""), StoreUnavailable):
                 raise
             modes: tuple[Mode, Mode] = ("ro", "immutable")
             for mode in modes:
                 with contextlib.suppress(sqlite3.Error):
-                    reader = open_for_reading(path, mode, open_connection, deadline - time.monotonic())
-                    return cls(path, identity, mode, open_connection, idle=[reader])
+                    wait_s = deadline - time.monotonic()
+                    self.idle = [open_for_reading(self.path, mode, self.open_connection, wait_s)]
+                    self.mode = mode
+                    return
             raise
 
     def borrow(self, deadline: float) -> Connection:
@@ -69,8 +69,9 @@ class Pool:
         try:
             reader = self.idle.pop()
         except IndexError:
-            wait_s = deadline - time.monotonic()
-            reader = open_for_reading(self.path, self.mode, self.open_connection, wait_s)
+            with folder_lock(self.path.parent, is_shared=True):
+                wait_s = deadline - time.monotonic()
+                reader = open_for_reading(self.path, self.mode, self.open_connection, wait_s)
         self.lent.add(reader)
         return reader
 
@@ -95,7 +96,8 @@ class Pool:
         with self._lock:
             writer, self.writer = self.writer, None
         if writer is None:
-            writer = open_for_writing(self.path, self.open_connection, deadline)
+            with folder_lock(self.path.parent, is_shared=True):
+                writer = open_for_writing(self.path, self.open_connection, deadline)
         self.lent.add(writer)
         return writer
 
