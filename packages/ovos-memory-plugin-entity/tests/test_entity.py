@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
 from ovos_memory.core.llm.server import ServerChat
 from ovos_memory.entity import EntityMemory
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 QUICK = (0.02, 0.05, 0.2)
 
@@ -68,7 +69,10 @@ LONG = "likes " + "tea " * 5_000
         ("['Name is Bob', 'Likes tea']", ["Likes tea", "Name is Bob"]),
         ("I found [1] fact", []),
         ('["Name is Bob \\ud83d"]', ["Name is Bob \ufffd"]),
-        ('{"add": [{"fact": "Bob Unger", "kind": "name"}], "replace": [], "remove": []}', ["Name: Bob Unger"]),
+        (
+            '{"add": [{"fact": "Bob Unger", "kind": "name"}], "replace": [], "remove": []}',
+            ["Name: Bob Unger"],
+        ),
         (json.dumps(["Name is Bob", *(f"Owns yacht {n}" for n in range(500))]), ["Name is Bob"]),
         ('["Name is Jim", "Owns a yacht", "Likes tea"]', ["Likes tea"]),
     ],
@@ -106,7 +110,9 @@ def test_a_very_long_fact_is_cut(server: FakeServer, memory: EntityMemory) -> No
     assert len(fact) == 300 and fact.endswith("…")
 
 
-def test_thinking_handed_out_separately_gets_a_longer_answer(server: FakeServer, memory: EntityMemory) -> None:
+def test_thinking_handed_out_separately_gets_a_longer_answer(
+    server: FakeServer, memory: EntityMemory
+) -> None:
     server.mode = "reasoning_content"
     server.replies = ['["Name is Bob"]']
 
@@ -116,7 +122,9 @@ def test_thinking_handed_out_separately_gets_a_longer_answer(server: FakeServer,
     assert memory.facts("s") == []
 
 
-def test_what_was_said_stands_in_until_the_model_has_dealt_with_it(server: FakeServer, memory: EntityMemory) -> None:
+def test_what_was_said_stands_in_until_the_model_has_dealt_with_it(
+    server: FakeServer, memory: EntityMemory
+) -> None:
     server.mode = "no_answer"
 
     for number in range(5):
@@ -127,7 +135,9 @@ def test_what_was_said_stands_in_until_the_model_has_dealt_with_it(server: FakeS
     assert block(memory, "another session") == ""
 
 
-def test_question_and_answer_reported_separately_are_one_exchange(server: FakeServer, memory: EntityMemory) -> None:
+def test_question_and_answer_reported_separately_are_one_exchange(
+    server: FakeServer, memory: EntityMemory
+) -> None:
     memory.update_history([AgentMessage(MessageRole.USER, "I have a ferret")], "s")
     memory.update_history([AgentMessage(MessageRole.ASSISTANT, "how sweet")], "s")
 
@@ -159,7 +169,13 @@ def test_exchanges_that_piled_up_become_one_call(server: FakeServer, memory: Ent
 
 
 def test_the_newest_name_replaces_the_old_one(server: FakeServer, memory: EntityMemory) -> None:
-    server.replies = ['["Name is Ann"]', '["Name is Bob"]', '["Name is  Bob."]', '["User\'s name: Bob"]', '["moved from Rome to Oslo"]']
+    server.replies = [
+        '["Name is Ann"]',
+        '["Name is Bob"]',
+        '["Name is  Bob."]',
+        '["User\'s name: Bob"]',
+        '["moved from Rome to Oslo"]',
+    ]
     for said in ("I'm Ann", "call me Bob", "Bob please", "I said Bob", "I moved from Rome to Oslo"):
         memory.update_history(pair(said), "s")
         assert memory.workplace.worker.drain(5)
@@ -178,7 +194,12 @@ def test_each_fact_has_its_date_session_and_words(server: FakeServer, tmp_path: 
 
     assert facts(memory) == ["Allergic to nuts"]
     (fact,) = memory.facts("any")
-    assert (fact.at, fact.session, fact.words, fact.kind) == (1_700_000_000.0, "kitchen", "I am allergic to nuts.", "health")
+    assert (fact.at, fact.session, fact.words, fact.kind) == (
+        1_700_000_000.0,
+        "kitchen",
+        "I am allergic to nuts.",
+        "health",
+    )
 
 
 def test_a_model_that_names_numbers_can_replace_and_remove(server: FakeServer, memory: EntityMemory) -> None:
@@ -255,7 +276,9 @@ def test_what_version_1_left_is_taken_over(server: FakeServer, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("mode", ["no_answer", "drip", "500", "html", "error_object", "redirect_loop"])
-def test_a_bad_endpoint_neither_slows_a_turn_nor_loses_one(server: FakeServer, tmp_path: Path, mode: Any) -> None:
+def test_a_bad_endpoint_neither_slows_a_turn_nor_loses_one(
+    server: FakeServer, tmp_path: Path, mode: Any
+) -> None:
     memory = memory_on(server, tmp_path, request_timeout=0.3)
     server.mode = mode
     slowest = 0.0
@@ -289,7 +312,9 @@ def test_closing_takes_five_seconds_at_most(server: FakeServer, tmp_path: Path) 
     assert time.monotonic() - started < 6
 
 
-def test_a_chat_plugin_can_do_the_work_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_plugin_can_do_the_work_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Any] = []
 
     class Plugin:
@@ -311,7 +336,9 @@ def test_a_chat_plugin_can_do_the_work_in_this_process(tmp_path: Path, monkeypat
     assert [m.role for m in seen[0][1]] == [MessageRole.USER]
 
 
-def test_a_missing_chat_plugin_is_named_with_its_remedy(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_chat_plugin_is_named_with_its_remedy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     memory = EntityMemory({"db_path": str(tmp_path / "f.json"), "chat_engine": {"module": "nowhere"}})
     logging.getLogger("OVOS").addHandler(caplog.handler)
 
@@ -322,8 +349,17 @@ def test_a_missing_chat_plugin_is_named_with_its_remedy(tmp_path: Path, caplog: 
     assert memory.health()["work"]["operations"]["facts"]["last_error"] == "ModelUnavailable"
 
 
-def test_neither_key_nor_words_are_logged(server: FakeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    memory = EntityMemory({"db_path": str(tmp_path / "f.json"), "api_url": server.url, "api_key": "k3y-s3cret", "request_timeout": 0.3})
+def test_neither_key_nor_words_are_logged(
+    server: FakeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    memory = EntityMemory(
+        {
+            "db_path": str(tmp_path / "f.json"),
+            "api_url": server.url,
+            "api_key": "k3y-s3cret",
+            "request_timeout": 0.3,
+        }
+    )
     for mode in ("500", "html", "error_object", "no_answer", "prose", "good"):
         server.mode = mode  # type: ignore[assignment]
         memory.update_history(pair("my PIN is fourtytwo"), "secret-session")
@@ -348,7 +384,9 @@ def test_a_path_is_expanded(server: FakeServer, tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "my é facts" / "f.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_answer_of_the_model_for_a_forgotten_exchange_is_not_stored(server: FakeServer, memory: EntityMemory) -> None:
+def test_an_answer_of_the_model_for_a_forgotten_exchange_is_not_stored(
+    server: FakeServer, memory: EntityMemory
+) -> None:
     def forget_first(payload: dict[str, Any]) -> str:
         memory.workplace.ledger().delete_session("s")
         return '["Name is Bob"]'

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ovos_memory.entity.evidence import find_evidence
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, is_repeat
 from ovos_memory.entity.slots import slot_of
@@ -55,7 +56,17 @@ def test_a_fact_with_one_current_value_is_recognised(fact: str, slot: str, value
 
 @pytest.mark.parametrize(
     "fact",
-    ["Likes tea", "Is vegan", "Has a sister", "Rex is sick", "Allergy: nuts", "Daughter is Ann", "Hobbies: chess", "Goes to the gym", ""],
+    [
+        "Likes tea",
+        "Is vegan",
+        "Has a sister",
+        "Rex is sick",
+        "Allergy: nuts",
+        "Daughter is Ann",
+        "Hobbies: chess",
+        "Goes to the gym",
+        "",
+    ],
 )
 def test_a_fact_that_may_have_others_beside_it_is_no_slot(fact: str) -> None:
     assert slot_of(fact) is None
@@ -84,7 +95,9 @@ def test_a_newer_value_takes_the_place_of_the_old_one(old: str, new: str) -> Non
     second = learn(book, new, at=2)
 
     assert texts(book) == [new]
-    assert [(f.text, f.replaced_at, f.replaced_by) for f in book.all if not f.is_current] == [(first.text, 2, second.id)]
+    assert [(f.text, f.replaced_at, f.replaced_by) for f in book.all if not f.is_current] == [
+        (first.text, 2, second.id)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage
+
 from ovos_memory.core.llm.server import ServerChat
 from ovos_memory.entity import EntityMemory
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
-from ovos_plugin_manager.templates.agents import AgentMessage
 
 
 def pair(question: str, answer: str = "ok") -> list[AgentMessage]:
@@ -73,8 +74,14 @@ def test_of_sixty_turns_exactly_the_current_facts_are_injected(server: FakeServe
     memory = EntityMemory({"db_path": str(tmp_path / "f.json")}, chat=ServerChat(server.url, model="m"))
     statements = [*PLANTED, *CORRECTED]
     for turn in range(60):
-        said = statements[turn // 3] if turn % 3 == 0 and turn // 3 < len(statements) else f"what is {turn} plus {turn}?"
-        memory.update_history(pair(said, f"Fine. By the way, I own a yacht and you like tea. {turn}"), f"s{turn % 4}")
+        said = (
+            statements[turn // 3]
+            if turn % 3 == 0 and turn // 3 < len(statements)
+            else f"what is {turn} plus {turn}?"
+        )
+        memory.update_history(
+            pair(said, f"Fine. By the way, I own a yacht and you like tea. {turn}"), f"s{turn % 4}"
+        )
         if turn % 5 == 0:
             memory.workplace.worker.drain(10)
     assert memory.workplace.worker.drain(20)
@@ -95,7 +102,9 @@ def test_thirty_turns_without_an_endpoint_cost_six_requests_and_are_caught_up(
     chat = ServerChat(server.url, model="m", pauses_s=(0.01, 0.02, 3.0))
     memory = EntityMemory({"db_path": str(tmp_path / "f.json"), "request_timeout": 1}, chat=chat)
     server.replies = [
-        lambda payload: json.dumps([f"Met {n} at school" for n in names if n in new_part(payload["messages"][0]["content"])])
+        lambda payload: json.dumps(
+            [f"Met {n} at school" for n in names if n in new_part(payload["messages"][0]["content"])]
+        )
     ]
     server.mode = "500" if mode == "closed" else mode
     if mode == "closed":
@@ -122,7 +131,8 @@ def p99(samples: list[float]) -> float:
 def test_a_slow_endpoint_slows_no_turn(server: FakeServer, tmp_path: Path, backend: str) -> None:
     server.mode = "no_answer"
     memory = EntityMemory(
-        {"db_path": str(tmp_path / f"f.{backend}"), "backend": backend}, chat=ServerChat(server.url, model="m")
+        {"db_path": str(tmp_path / f"f.{backend}"), "backend": backend},
+        chat=ServerChat(server.url, model="m"),
     )
     memory.update_history(pair("I like tea"), "warm")
 
@@ -171,13 +181,20 @@ def test_two_processes_on_one_store_lose_nothing(server: FakeServer, tmp_path: P
     code = textwrap.dedent(SCRIPT)
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", code.format(path=path, scope="session", url=server.url, who=who, session=who)],
+            [
+                sys.executable,
+                "-c",
+                code.format(path=path, scope="session", url=server.url, who=who, session=who),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
         for who in ("Ann", "Bob")
     ]
-    assert [child.communicate(timeout=90)[0].strip().splitlines()[-1] for child in children] == ["True", "True"]
+    assert [child.communicate(timeout=90)[0].strip().splitlines()[-1] for child in children] == [
+        "True",
+        "True",
+    ]
 
     memory = EntityMemory({"db_path": path, "scope": "session"}, chat=ServerChat(server.url, model="m"))
 

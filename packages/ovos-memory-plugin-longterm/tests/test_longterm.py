@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage
+
 from ovos_memory.core.llm.server import ServerChat
 from ovos_memory.longterm import LongTermMemory
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
-from ovos_plugin_manager.templates.agents import AgentMessage
 
 QUICK = (0.02, 0.05, 0.2)
 GOOD = "The user and the assistant talked about the garden and the weather."
@@ -49,7 +50,9 @@ def new(server: FakeServer, tmp_path: Path) -> Iterator[Callable[..., LongTermMe
         memory.workplace.worker.close()
 
 
-def talk(memory: LongTermMemory, turns: int, *, start: int = 0, session: str = "s", wait: bool = True) -> None:
+def talk(
+    memory: LongTermMemory, turns: int, *, start: int = 0, session: str = "s", wait: bool = True
+) -> None:
     for number in range(start, start + turns):
         memory.update_history(pair(f"question {number}", f"answer {number}"), session)
         if wait:
@@ -124,7 +127,9 @@ def test_the_summary_never_crosses_sessions(server: FakeServer, new: Any) -> Non
         "Summary so far: nothing. What was said since then: question 0",
     ],
 )
-def test_an_answer_that_is_no_summary_is_rejected_and_nothing_is_trimmed(server: FakeServer, new: Any, bad: str) -> None:
+def test_an_answer_that_is_no_summary_is_rejected_and_nothing_is_trimmed(
+    server: FakeServer, new: Any, bad: str
+) -> None:
     server.replies = [bad]
     memory = new(summarize_every=2, recent_window=1)
 
@@ -200,12 +205,16 @@ def test_a_model_that_forgets_is_asked_again_and_then_corrected(server: FakeServ
 
     assert all(detail in memory.summary("s") for detail in ("Ann Berg", "3 May 1987", "Rex", "weather"))
     assert len(server.chats) == 4
-    assert "must not get lost: Ann, Berg" not in server.prompts[1] and "must not get lost: " in server.prompts[2]
+    assert (
+        "must not get lost: Ann, Berg" not in server.prompts[1] and "must not get lost: " in server.prompts[2]
+    )
 
 
 def test_the_length_stays_bounded_over_fifty_rounds(server: FakeServer, new: Any) -> None:
     counter = iter(range(1_000))
-    server.replies = [lambda payload: careful(payload) + f" In round {next(counter)} Mr. Name{next(counter)} called." * 3]
+    server.replies = [
+        lambda payload: careful(payload) + f" In round {next(counter)} Mr. Name{next(counter)} called." * 3
+    ]
     memory = new(summarize_every=1, recent_window=0, max_summary_tokens=64)
     lengths = []
     for number in range(50):
@@ -236,7 +245,9 @@ def test_a_summariser_that_was_away_for_a_day_catches_up_in_pieces(server: FakeS
     assert len(asked(memory)) == 4
 
 
-def test_a_session_that_the_server_cannot_take_does_not_hold_up_the_others(server: FakeServer, new: Any) -> None:
+def test_a_session_that_the_server_cannot_take_does_not_hold_up_the_others(
+    server: FakeServer, new: Any
+) -> None:
     memory = new(summarize_every=2, pauses_s=(0.0,))
 
     real = memory.workplace.chat.ask
@@ -328,8 +339,12 @@ def test_a_json_file_of_version_1_is_taken_over(server: FakeServer, new: Any, tm
 
 def test_a_database_of_version_1_is_taken_over(server: FakeServer, new: Any, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "sums.db") as old:
-        old.execute("CREATE TABLE sessions (session_id TEXT PRIMARY KEY, summary TEXT, recent TEXT, exchange_count INTEGER, updated_at REAL)")
-        old.execute("INSERT INTO sessions VALUES ('s', 'They met in Oslo.', ?, 7, 1.5)", (json.dumps(RECENT),))
+        old.execute(
+            "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, summary TEXT, recent TEXT, exchange_count INTEGER, updated_at REAL)"
+        )
+        old.execute(
+            "INSERT INTO sessions VALUES ('s', 'They met in Oslo.', ?, 7, 1.5)", (json.dumps(RECENT),)
+        )
     old.close()
     memory = new(db_path=str(tmp_path / "sums.db"))
 
@@ -340,7 +355,9 @@ def test_a_database_of_version_1_is_taken_over(server: FakeServer, new: Any, tmp
     assert (again.summary("s"), asked(again)) == ("They met in Oslo.", ["old question"])
 
 
-def test_a_path_is_expanded(server: FakeServer, new: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_expanded(
+    server: FakeServer, new: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     memory = new(db_path="é/sums.db", summarize_every=1)
 
@@ -396,11 +413,16 @@ def test_two_processes_on_one_store_lose_nothing_and_do_nothing_twice(
     path, code = str(tmp_path / f"s.{suffix}"), textwrap.dedent(SCRIPT)
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", code.format(path=path, url=server.url, who=who)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", code.format(path=path, url=server.url, who=who)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for who in ("ann", "bob")
     ]
-    assert [child.communicate(timeout=90)[0].strip().splitlines()[-1] for child in children] == ["True", "True"]
+    assert [child.communicate(timeout=90)[0].strip().splitlines()[-1] for child in children] == [
+        "True",
+        "True",
+    ]
 
     said = [n for prompt in server.prompts for n in re.findall(r"User: question (\w+\d+)", prompt)]
     memory = new(db_path=path, summarize_every=4)

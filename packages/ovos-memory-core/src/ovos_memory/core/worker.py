@@ -167,7 +167,12 @@ class Worker(Generic[R]):
             parked = ledger.parked(self._consumer.name)
         except StoreError:
             waiting = parked = None  # type: ignore[assignment]
-        return {"pending": waiting, "parked": parked, "busy": self._is_busy, "operations": self.boundary.counts()}
+        return {
+            "pending": waiting,
+            "parked": parked,
+            "busy": self._is_busy,
+            "operations": self.boundary.counts(),
+        }
 
     def close(self) -> None:
         """Tell the thread to end after what it is doing; returns at once."""
@@ -197,7 +202,9 @@ class Worker(Generic[R]):
         """Wait out a pause, then for work; False when the thread shall end."""
         with self._changed:
             if pause_s > 0:
-                self._changed.wait_for(lambda: self._is_stopping or (self._may_cut_pause and self._has_work), pause_s)
+                self._changed.wait_for(
+                    lambda: self._is_stopping or (self._may_cut_pause and self._has_work), pause_s
+                )
             elif not self._has_work and not self._is_stopping:
                 self._changed.wait_for(lambda: self._has_work or self._is_stopping, _IDLE_S)
             if self._is_stopping or (pause_s <= 0 and not self._has_work):
@@ -273,7 +280,9 @@ class Worker(Generic[R]):
     def _give_back(self, ledger: LedgerQueue, documents: list[Document]) -> None:
         self.boundary.call(
             "release",
-            lambda: ledger.release(self._consumer.name, self._consumer.fingerprint, documents, owner=self._owner),
+            lambda: ledger.release(
+                self._consumer.name, self._consumer.fingerprint, documents, owner=self._owner
+            ),
             lambda: None,
         )
 

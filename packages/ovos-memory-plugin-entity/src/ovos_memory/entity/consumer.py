@@ -29,7 +29,20 @@ if TYPE_CHECKING:
 MAX_EXCHANGE_CHARS = 6_000
 """Characters of exchanges in one question."""
 _LEASE_MARGIN_S = 5.0
-_NOTHING = ("no facts", "no new", "none", "nothing", "null", "n/a", "keine", "ninguno", "nenhum", "aucun", "nessun", "geen")
+_NOTHING = (
+    "no facts",
+    "no new",
+    "none",
+    "nothing",
+    "null",
+    "n/a",
+    "keine",
+    "ninguno",
+    "nenhum",
+    "aucun",
+    "nessun",
+    "geen",
+)
 
 
 class FactsConsumer:
@@ -54,7 +67,9 @@ class FactsConsumer:
         self._prompt = settings.extraction_prompt
         self._tokens = settings.max_extract_tokens
         self._timeout_s = settings.request_timeout
-        self._schema = SCHEMA if self._prompt == DEFAULT_PROMPT else None  # another prompt asks for a form of its own
+        self._schema = (
+            SCHEMA if self._prompt == DEFAULT_PROMPT else None
+        )  # another prompt asks for a form of its own
         self.lease_s = 2 * self._timeout_s + _LEASE_MARGIN_S
         self.outcome = Outcome()
 
@@ -69,7 +84,9 @@ class FactsConsumer:
         for document in claimed:
             if document.session_id != claimed[0].session_id:
                 continue
-            left -= min(len(said_by_user(document)), MAX_QUESTION_CHARS) + min(len(document.answer), MAX_ANSWER_CHARS)
+            left -= min(len(said_by_user(document)), MAX_QUESTION_CHARS) + min(
+                len(document.answer), MAX_ANSWER_CHARS
+            )
             if chosen and left < 0:
                 break
             chosen.append(document)
@@ -89,7 +106,11 @@ class FactsConsumer:
         if len(spoken) > 1:
             raise BadReply("the answer about several exchanges was cut off at its token limit")
         longer = read_answer(self._ask(prompt, 4 * self._tokens).text)
-        return longer if len(longer.facts) >= len(answer.facts) and longer.is_usable else self._usable(answer, reply)
+        return (
+            longer
+            if len(longer.facts) >= len(answer.facts) and longer.is_usable
+            else self._usable(answer, reply)
+        )
 
     def keep(self, documents: Sequence[Document], result: Proposals) -> None:
         """Store what the user's words support, for exchanges that were not forgotten meanwhile, and let go of these."""
@@ -122,6 +143,10 @@ class FactsConsumer:
     def _usable(self, answer: Proposals, reply: Reply) -> Proposals:
         """Return the answer; prose counts when it says that there is nothing."""
         said = reply.text.strip().lower()
-        if answer.is_usable or (len(said) < 200 and said.startswith(_NOTHING)) or any(f" {n}" in said[:80] for n in _NOTHING[:2]):
+        if (
+            answer.is_usable
+            or (len(said) < 200 and said.startswith(_NOTHING))
+            or any(f" {n}" in said[:80] for n in _NOTHING[:2])
+        ):
             return answer
         raise BadReply("the answer holds no list of facts")

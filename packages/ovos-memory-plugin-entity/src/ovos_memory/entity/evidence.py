@@ -19,7 +19,8 @@ MAX_WORDS_CHARS = 240
 
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\d)|\n|$|\.(?=\d))+")
 _CLAUSE = re.compile(
-    r"[,;:、，；]|\s[-–—]\s|\b(?:but|and|aber|und|sondern|pero|sino|mas|mais|ma|maar|en|y|e|et)\b", re.IGNORECASE
+    r"[,;:、，；]|\s[-–—]\s|\b(?:but|and|aber|und|sondern|pero|sino|mas|mais|ma|maar|en|y|e|et)\b",
+    re.IGNORECASE,
 )
 _ANSWERED_NO = re.compile(r"^\W*no\W+(?=(?:i|i'm|im|my|we|it|it's|that|the)\b)", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
@@ -107,7 +108,9 @@ def _has_wrong_sign(fact: str, carried: list[Token], sentence: str) -> bool:
     if said_in_fact & words.MILD_NEGATIVES and not said_in_fact & words.NEGATIONS:
         # "allergic to nuts" may rest on "nuts are fine, I love them" as little as on anything; but "is vegan" must
         # not rest on "not vegan any more".
-        return _is_denied(carried, sentence) and any(t.text in word_set(sentence) & words.MILD_NEGATIVES for t in carried)
+        return _is_denied(carried, sentence) and any(
+            t.text in word_set(sentence) & words.MILD_NEGATIVES for t in carried
+        )
     return _is_denied(carried, sentence) != bool(said_in_fact & words.NEGATIONS)
 
 

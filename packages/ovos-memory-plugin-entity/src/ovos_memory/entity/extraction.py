@@ -147,7 +147,9 @@ def _lines(documents: Sequence[Document]) -> Iterator[str]:
 def _known_lines(known: Sequence[Fact], exchange: str) -> str:
     """Return the known facts, one per line; when there are too many, those that the exchange touches and the newest."""
     spoken = word_set(exchange)
-    by_use = sorted(known, key=lambda f: (any(is_among(t, spoken) for t in content(f.text)), f.confirmed_at), reverse=True)
+    by_use = sorted(
+        known, key=lambda f: (any(is_among(t, spoken) for t in content(f.text)), f.confirmed_at), reverse=True
+    )
     chosen: list[Fact] = []
     left = MAX_KNOWN_CHARS
     for fact in by_use:
@@ -175,7 +177,9 @@ def _collect(value: Any, result: Proposals) -> None:
         for key, part in value.items():
             name = key.lower().strip()
             if name in _REMOVE_KEYS:
-                result.removals += [_reference(item) for item in _as_list(part) if _reference(item) is not None]  # type: ignore[misc]
+                result.removals += [
+                    _reference(item) for item in _as_list(part) if _reference(item) is not None
+                ]  # type: ignore[misc]
             elif name in _REPLACE_KEYS or name in _ADD_KEYS:
                 _collect_facts(_as_list(part), result)
 
@@ -190,10 +194,17 @@ def _collect_facts(items: list[Any], result: Proposals) -> None:
             if text:
                 old = next((item[key] for key in _OLD_KEYS if key in item), None)
                 result.facts.append(
-                    Proposal(text, _text_of(item, ("kind", "type", "category")), _text_of(item, _QUOTE_KEYS), _reference(old))
+                    Proposal(
+                        text,
+                        _text_of(item, ("kind", "type", "category")),
+                        _text_of(item, _QUOTE_KEYS),
+                        _reference(old),
+                    )
                 )
         elif isinstance(item, list):
-            result.facts += [Proposal(text.strip()) for text in item if isinstance(text, str) and text.strip()]
+            result.facts += [
+                Proposal(text.strip()) for text in item if isinstance(text, str) and text.strip()
+            ]
 
 
 def _reference(value: Any) -> int | str | None:
@@ -213,7 +224,9 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _text_of(item: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return next((item[key].strip() for key in keys if isinstance(item.get(key), str) and item[key].strip()), "")
+    return next(
+        (item[key].strip() for key in keys if isinstance(item.get(key), str) and item[key].strip()), ""
+    )
 
 
 def _one_line(text: str) -> str:

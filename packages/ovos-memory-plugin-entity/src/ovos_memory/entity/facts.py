@@ -18,7 +18,14 @@ LASTING_KINDS = frozenset({"name", "address", "health", "family"})
 """Kinds that are dropped last."""
 MAX_FACT_CHARS = 300
 
-_KIND_OF_SLOT = {"name": "name", "home": "address", "address": "address", "job": "work", "employer": "work", "spouse": "family"}
+_KIND_OF_SLOT = {
+    "name": "name",
+    "home": "address",
+    "address": "address",
+    "job": "work",
+    "employer": "work",
+    "spouse": "family",
+}
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,9 @@ class FactBook:
         if repeated is not None:
             return self._confirm(repeated, new)
         rivals = [fact for fact in self.current if self._contradicts(new, fact)]
-        added = Fact(self.next_id, tidy(new.text), new.kind, new.at, new.session, new.words, confirmed_at=new.at)
+        added = Fact(
+            self.next_id, tidy(new.text), new.kind, new.at, new.session, new.words, confirmed_at=new.at
+        )
         self.next_id += 1
         newer = next((fact for fact in rivals if fact.confirmed_at > new.at), None)
         if newer is not None:
@@ -151,7 +160,9 @@ class FactBook:
             self._facts[self.next_id] = replace(fact, id=self.next_id, replaced_by=None)
             self.next_id += 1
             return
-        moved = self.learn(NewFact(fact.text, fact.kind, fact.words, fact.confirmed_at or fact.at, fact.session))
+        moved = self.learn(
+            NewFact(fact.text, fact.kind, fact.words, fact.confirmed_at or fact.at, fact.session)
+        )
         self._facts[moved.id] = replace(
             moved, at=min(moved.at, fact.at), confirmations=moved.confirmations + fact.confirmations
         )
@@ -242,7 +253,9 @@ def contradicts(new: str, old: str, *, said: str) -> bool:
     things_a, things_b = [t for t in a if not t.is_number], [t for t in b if not t.is_number]
     if things_a and things_b and _covers(things_a, things_b) and _covers(things_b, things_a):
         numbers_a, numbers_b = {t.text for t in a if t.is_number}, {t.text for t in b if t.is_number}
-        return is_negative(new) != is_negative(old) or bool(numbers_a and numbers_b and numbers_a != numbers_b)
+        return is_negative(new) != is_negative(old) or bool(
+            numbers_a and numbers_b and numbers_a != numbers_b
+        )
     if not is_correction(said):
         return False
     spoken = word_set(said)
@@ -256,13 +269,20 @@ def is_related(new: NewFact, fact: Fact) -> bool:
         return True
     if any(any(is_same_word(a.text, b.text) for b in content(fact.text)) for a in content(new.text)):
         return True
-    return new.kind == fact.kind != "other" and _relation(new.text) == _relation(fact.text) and is_correction(new.words)
+    return (
+        new.kind == fact.kind != "other"
+        and _relation(new.text) == _relation(fact.text)
+        and is_correction(new.words)
+    )
 
 
 def _covers(tokens_a: list[Token], tokens_b: list[Token]) -> bool:
     """Tell whether every word of ``tokens_b`` stands in ``tokens_a``; numbers exactly."""
     return all(
-        any(a.text == b.text or (not b.is_number and is_same_word(a.text, b.text, strict=b.is_hard)) for a in tokens_a)
+        any(
+            a.text == b.text or (not b.is_number and is_same_word(a.text, b.text, strict=b.is_hard))
+            for a in tokens_a
+        )
         for b in tokens_b
     )
 
@@ -287,9 +307,67 @@ def _same_but_one(new: str, old: str) -> bool:
 
 _RELATIONS = {
     "like": frozenset(
-        "like likes love loves enjoy enjoys prefer prefers fan fond favorite favourite mag liebt mochte bevorzugt gusta gustan"
-        " encanta prefiere gosta adora prefere aime adore piace piacciono ama preferisce houdt hate hates dislike dislikes".split()
+        [
+            "like",
+            "likes",
+            "love",
+            "loves",
+            "enjoy",
+            "enjoys",
+            "prefer",
+            "prefers",
+            "fan",
+            "fond",
+            "favorite",
+            "favourite",
+            "mag",
+            "liebt",
+            "mochte",
+            "bevorzugt",
+            "gusta",
+            "gustan",
+            "encanta",
+            "prefiere",
+            "gosta",
+            "adora",
+            "prefere",
+            "aime",
+            "adore",
+            "piace",
+            "piacciono",
+            "ama",
+            "preferisce",
+            "houdt",
+            "hate",
+            "hates",
+            "dislike",
+            "dislikes",
+        ]
     ),
-    "have": frozenset("has have own owns hat habe besitzt tiene tengo tem tenho possui a ai ha ho possede heeft heb".split()),
-    "be": frozenset("is am are was ist bin es soy e sou est suis sono ben".split()),
+    "have": frozenset(
+        [
+            "has",
+            "have",
+            "own",
+            "owns",
+            "hat",
+            "habe",
+            "besitzt",
+            "tiene",
+            "tengo",
+            "tem",
+            "tenho",
+            "possui",
+            "a",
+            "ai",
+            "ha",
+            "ho",
+            "possede",
+            "heeft",
+            "heb",
+        ]
+    ),
+    "be": frozenset(
+        ["is", "am", "are", "was", "ist", "bin", "es", "soy", "e", "sou", "est", "suis", "sono", "ben"]
+    ),
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import session_key
 from ovos_memory.core.llm.memory import ModelMemory
 from ovos_memory.core.render import fenced, listed
 from ovos_memory.core.text import truncate
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.workplace import Workplace
@@ -54,7 +55,10 @@ class EntityMemory(ModelMemory):
     def health(self) -> dict[str, Any]:
         """Return what went wrong since the process began, what waits, how the model is doing, and what it found."""
         counts = self.workplace.consumer.outcome  # type: ignore[attr-defined]
-        return {**super().health(), "facts": {"learned": counts.learned, "rejected": counts.rejected, "removed": counts.removed}}
+        return {
+            **super().health(),
+            "facts": {"learned": counts.learned, "rejected": counts.rejected, "removed": counts.removed},
+        }
 
     # ------------------------------------------------------------------ hooks
     @classmethod
@@ -84,9 +88,17 @@ class EntityMemory(ModelMemory):
     def _blocks(self, session_id: str, utterance: str) -> list[AgentMessage]:
         known = self.facts(session_id)
         facts = fenced(
-            self.settings.facts_header, listed(fact.text for fact in known), tag="known-facts", max_chars=MAX_BLOCK_CHARS
+            self.settings.facts_header,
+            listed(fact.text for fact in known),
+            tag="known-facts",
+            max_chars=MAX_BLOCK_CHARS,
         )
-        pending = fenced(PENDING_HEADER, listed(self._pending(session_id)), tag="recent-statements", max_chars=MAX_BLOCK_CHARS)
+        pending = fenced(
+            PENDING_HEADER,
+            listed(self._pending(session_id)),
+            tag="recent-statements",
+            max_chars=MAX_BLOCK_CHARS,
+        )
         text = "\n\n".join(block for block in (facts, pending) if block)
         return [AgentMessage(role=MessageRole.SYSTEM, content=text)] if text else []
 
@@ -112,4 +124,6 @@ class EntityMemory(ModelMemory):
         stored = {document.id for document in documents}
         documents += [d for d in self.journal.held(session_id) if d.id not in stored]
         said = [d.question if d.text is None else d.text for d in documents]
-        return [truncate(" ".join(text.split()), MAX_PENDING_CHARS) for text in said if text.strip()][-MAX_PENDING:]
+        return [truncate(" ".join(text.split()), MAX_PENDING_CHARS) for text in said if text.strip()][
+            -MAX_PENDING:
+        ]

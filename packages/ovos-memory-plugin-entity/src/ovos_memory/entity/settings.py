@@ -17,15 +17,22 @@ class EntitySettings(ModelMemorySettings):
     """What the entity memory takes."""
 
     scope: Scope = Field(
-        "global", description="`global`: facts are known in every session; `session`: only where they were said."
+        "global",
+        description="`global`: facts are known in every session; `session`: only where they were said.",
     )
-    max_facts: Count = Field(50, description="Facts kept (per session under `scope: session`); 0: all of them.")
+    max_facts: Count = Field(
+        50, description="Facts kept (per session under `scope: session`); 0: all of them."
+    )
     max_extract_tokens: PositiveCount = Field(
         128, description="Tokens of an answer per exchange that the model is asked about."
     )
-    request_timeout: Positive = Field(10.0, description="Seconds that one call of the model may take, all in all.")
+    request_timeout: Positive = Field(
+        10.0, description="Seconds that one call of the model may take, all in all."
+    )
     extraction_prompt: str = Field(
-        DEFAULT_PROMPT, min_length=1, description="The question to the model; placeholders `{exchange}`, `{facts}`."
+        DEFAULT_PROMPT,
+        min_length=1,
+        description="The question to the model; placeholders `{exchange}`, `{facts}`.",
     )
     facts_header: str = Field(DEFAULT_HEADER, description="Text in front of the facts; blank: none.")
 

@@ -32,10 +32,19 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"^(?:(?:is|wants to be|prefers to be|likes to be|wird|goes)\s+)?(?:called|named|known as|by|heisse|heisst|genannt)\s+"
         r"(?P<v>(?!in\b|at\b|by\b).+)",
     ),
-    ("name", r"^(?:se llama|me llamo|chama-se|me chamo|s['’]appelle|(?:m['’])?appelle|si chiama|mi chiamo|heet)\s+(?P<v>.+)"),
-    ("age", r"^(?:is|am|ist|bin|tiene|tengo|tem|tenho|a|ai|ha|ho)?\s*(?P<v>\d{1,3})\s*(?:years?\b|yo\b|jahre|anos|ans|anni|jaar)"),
+    (
+        "name",
+        r"^(?:se llama|me llamo|chama-se|me chamo|s['’]appelle|(?:m['’])?appelle|si chiama|mi chiamo|heet)\s+(?P<v>.+)",
+    ),
+    (
+        "age",
+        r"^(?:is|am|ist|bin|tiene|tengo|tem|tenho|a|ai|ha|ho)?\s*(?P<v>\d{1,3})\s*(?:years?\b|yo\b|jahre|anos|ans|anni|jaar)",
+    ),
     ("age", rf"^(?:age|alter|edad|idade|eta|leeftijd){_IS}(?P<v>.+)"),
-    ("birthday", rf"^(?:birth ?day|birth ?date|date of birth|geburtstag|cumpleanos|aniversario|anniversaire|compleanno|verjaardag){_IS}(?P<v>.+)"),
+    (
+        "birthday",
+        rf"^(?:birth ?day|birth ?date|date of birth|geburtstag|cumpleanos|aniversario|anniversaire|compleanno|verjaardag){_IS}(?P<v>.+)",
+    ),
     ("birthday", r"^(?:was |is )?born on\s+(?P<v>.+)"),
     ("birthplace", r"^(?:was |is |comes? |originally )*(?:born in|from)\s+(?P<v>(?!\d).+)"),
     (
@@ -43,22 +52,61 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"^(?:currently |now |still |has |have |recently |just )*(?:lives?|living|lived|resides?|residing|is based|based|is living)"
         r"\s+(?:now |currently )?(?:in|at|on|near)\s+(?P<v>.+)",
     ),
-    ("home", r"^(?:has |have |had |recently |just |is |is now )*(?:moved|moving|relocated)\s+(?:from .{1,40}? )?to\s+(?P<v>.+)"),
-    ("home", r"^(?:jetzt |nun )?(?:wohnt|wohne|lebt|lebe)\s+(?:jetzt |nun |seit \w+ )?(?:in|im|am|bei)\s+(?P<v>.+)"),
+    (
+        "home",
+        r"^(?:has |have |had |recently |just |is |is now )*(?:moved|moving|relocated)\s+(?:from .{1,40}? )?to\s+(?P<v>.+)",
+    ),
+    (
+        "home",
+        r"^(?:jetzt |nun )?(?:wohnt|wohne|lebt|lebe)\s+(?:jetzt |nun |seit \w+ )?(?:in|im|am|bei)\s+(?P<v>.+)",
+    ),
     ("home", rf"^(?:ist|bin|zog)?\s*(?:{_FROM} )?nach\s+(?P<v>.+?)(?:\s+(?:um)?gezogen)?$"),
-    ("home", r"^(?:ahora |agora |agora )?(?:vive|vivo|reside|mora|moro|abita|abito|habite|vit|vis)\s+(?:ahora |agora )?(?:en|em|no|na|a|ad|au|aux|in)\s+(?P<v>.+)"),
-    ("home", r"^(?:se mudo|me mude|se ha mudado|mudou-se|mudei-me|se mudou|me mudei|a demenage|ai demenage|si e trasferit[oa]|mi sono trasferit[oa])\s+"
-             r"(?:(?:de|desde|da|do) .{1,40}? )?(?:a|para|au|ad|in)\s+(?P<v>.+)"),
-    ("home", rf"^(?:woont|woon)\s+(?:nu )?(?:in|op|te)\s+(?P<v>.+)|^(?:is|ben)?\s*(?:{_FROM} )?naar\s+(?P<v2>.+?)\s+verhuisd"),
-    ("home", rf"^(?:home ?town|home|(?:current )?(?:city|town|residence|location)|wohnort|stadt|ciudad|cidade|ville|citta|woonplaats){_OF_USER}{_IS}(?:in\s+)?(?P<v>.+)"),
-    ("job", r"^(?:now |currently )?(?:works?|working|is employed|worked|is working)\s+(?:now )?as\s+(?P<v>.+)"),
-    ("job", r"^(?:arbeitet|arbeite)\s+als\s+(?P<v>.+)|^(?:trabaja|trabajo|trabalha|trabalho)\s+como\s+(?P<v2>.+)"),
+    (
+        "home",
+        r"^(?:ahora |agora |agora )?(?:vive|vivo|reside|mora|moro|abita|abito|habite|vit|vis)\s+(?:ahora |agora )?(?:en|em|no|na|a|ad|au|aux|in)\s+(?P<v>.+)",
+    ),
+    (
+        "home",
+        r"^(?:se mudo|me mude|se ha mudado|mudou-se|mudei-me|se mudou|me mudei|a demenage|ai demenage|si e trasferit[oa]|mi sono trasferit[oa])\s+"
+        r"(?:(?:de|desde|da|do) .{1,40}? )?(?:a|para|au|ad|in)\s+(?P<v>.+)",
+    ),
+    (
+        "home",
+        rf"^(?:woont|woon)\s+(?:nu )?(?:in|op|te)\s+(?P<v>.+)|^(?:is|ben)?\s*(?:{_FROM} )?naar\s+(?P<v2>.+?)\s+verhuisd",
+    ),
+    (
+        "home",
+        rf"^(?:home ?town|home|(?:current )?(?:city|town|residence|location)|wohnort|stadt|ciudad|cidade|ville|citta|woonplaats){_OF_USER}{_IS}(?:in\s+)?(?P<v>.+)",
+    ),
+    (
+        "job",
+        r"^(?:now |currently )?(?:works?|working|is employed|worked|is working)\s+(?:now )?as\s+(?P<v>.+)",
+    ),
+    (
+        "job",
+        r"^(?:arbeitet|arbeite)\s+als\s+(?P<v>.+)|^(?:trabaja|trabajo|trabalha|trabalho)\s+como\s+(?P<v2>.+)",
+    ),
     ("job", r"^(?:travaille\s+comme|lavora\s+come|werkt\s+als)\s+(?P<v>.+)"),
-    ("job", rf"^(?:job|occupation|profession|job title|beruf|profesion|profissao|metier|professione|beroep){_IS}(?P<v>.+)"),
-    ("employer", r"^(?:now |currently )?(?:works?|working|is employed|is working)\s+(?:now )?(?:at|for|with|by)\s+(?P<v>.+)"),
-    ("employer", r"^(?:arbeitet|arbeite)\s+(?:bei|fur)\s+(?P<v>.+)|^(?:trabaja|trabajo)\s+(?:en|para)\s+(?P<v2>.+)"),
-    ("employer", r"^(?:trabalha|trabalho)\s+(?:na|no|em|para)\s+(?P<v>.+)|^(?:travaille\s+(?:chez|pour)|lavora\s+(?:per|presso)|werkt\s+(?:bij|voor))\s+(?P<v2>.+)"),
-    ("employer", rf"^(?:employer|company|arbeitgeber|empresa|empleador|empregador|employeur|azienda|werkgever){_IS}(?P<v>.+)"),
+    (
+        "job",
+        rf"^(?:job|occupation|profession|job title|beruf|profesion|profissao|metier|professione|beroep){_IS}(?P<v>.+)",
+    ),
+    (
+        "employer",
+        r"^(?:now |currently )?(?:works?|working|is employed|is working)\s+(?:now )?(?:at|for|with|by)\s+(?P<v>.+)",
+    ),
+    (
+        "employer",
+        r"^(?:arbeitet|arbeite)\s+(?:bei|fur)\s+(?P<v>.+)|^(?:trabaja|trabajo)\s+(?:en|para)\s+(?P<v2>.+)",
+    ),
+    (
+        "employer",
+        r"^(?:trabalha|trabalho)\s+(?:na|no|em|para)\s+(?P<v>.+)|^(?:travaille\s+(?:chez|pour)|lavora\s+(?:per|presso)|werkt\s+(?:bij|voor))\s+(?P<v2>.+)",
+    ),
+    (
+        "employer",
+        rf"^(?:employer|company|arbeitgeber|empresa|empleador|empregador|employeur|azienda|werkgever){_IS}(?P<v>.+)",
+    ),
     ("spouse", r"^(?:is )?married to\s+(?P<v>.+)|^(?:ist )?mit\s+(?P<v2>.+?)\s+verheiratet"),
     ("car", r"^drives\s+(?:an? )?(?P<v>.+)"),
     ("weight", r"^weighs\s+(?P<v>.+)"),
@@ -143,7 +191,19 @@ def _labelled(text: str, fact: str) -> Slot | None:
 
 
 _FAVOURITES = frozenset(
-    "favourite favorite lieblings favorito favorita favori prefere preferee preferito preferita favoriete".split()
+    [
+        "favourite",
+        "favorite",
+        "lieblings",
+        "favorito",
+        "favorita",
+        "favori",
+        "prefere",
+        "preferee",
+        "preferito",
+        "preferita",
+        "favoriete",
+    ]
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ovos_memory.core.state import StateStore
+from ovos_memory.core.state_types import StateStore
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
@@ -46,7 +46,9 @@ class FactStore:
         """Change the facts of one record by its name."""
         self._state.update(name, lambda record: self._changed(record, change))
 
-    def _changed(self, record: Mapping[str, Any] | None, change: Callable[[FactBook], None]) -> dict[str, Any] | None:
+    def _changed(
+        self, record: Mapping[str, Any] | None, change: Callable[[FactBook], None]
+    ) -> dict[str, Any] | None:
         book = book_of(record)
         change(book)
         book.limit(self._max_facts)
@@ -64,7 +66,9 @@ class FactStore:
             moved = book_of(self._state.load(name)).all
             for target in dict.fromkeys(SHARED if self._is_global else fact.session for fact in moved):
                 mine = [fact for fact in moved if self._is_global or fact.session == target]
-                self._state.update(target, lambda record, mine=mine: self._changed(record, lambda book: _adopt(book, mine)))  # type: ignore[misc]
+                self._state.update(
+                    target, lambda record, mine=mine: self._changed(record, lambda book: _adopt(book, mine))
+                )  # type: ignore[misc]
             self._state.update(name, lambda record: None)
         self._is_settled = True
 
@@ -73,7 +77,9 @@ def book_of(record: Mapping[str, Any] | None) -> FactBook:
     """Return the facts of a stored record."""
     if record is None:
         return FactBook()
-    return FactBook((Fact.from_dict(stored) for stored in record.get("facts", ())), int(record.get("next_id", 1)))
+    return FactBook(
+        (Fact.from_dict(stored) for stored in record.get("facts", ())), int(record.get("next_id", 1))
+    )
 
 
 def record_of(book: FactBook) -> dict[str, Any] | None:

@@ -38,7 +38,11 @@ class Token:
 def plain(text: str) -> str:
     """Return the text folded for comparison: NFKC, lower case, marks off Latin letters."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    kept = [c for i, c in enumerate(decomposed) if not (unicodedata.combining(c) and i and _is_latin(decomposed, i))]
+    kept = [
+        c
+        for i, c in enumerate(decomposed)
+        if not (unicodedata.combining(c) and i and _is_latin(decomposed, i))
+    ]
     return unicodedata.normalize("NFC", "".join(kept))
 
 

@@ -13,7 +13,8 @@ from ovos_memory.core.errors import BadReply, DocumentGone, ModelUnavailable
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.llm.breaker import Breaker
 from ovos_memory.core.llm.client import Chat
-from ovos_memory.core.state import StateStore
+from ovos_memory.core.llm.reply import ServerFailed
+from ovos_memory.core.state_types import StateStore
 from ovos_memory.core.types import Document
 from ovos_memory.longterm.record import SummaryRecord
 from ovos_memory.longterm.summary import (
@@ -145,7 +146,11 @@ class SummaryConsumer:
 
         def store(stored: dict[str, Any] | None) -> dict[str, Any] | None:
             now = SummaryRecord.read(stored)
-            if now.summary != before.summary or now.covered != before.covered or len(ledger.current(piece)) != len(piece):
+            if (
+                now.summary != before.summary
+                or now.covered != before.covered
+                or len(ledger.current(piece)) != len(piece)
+            ):
                 raise DocumentGone("what was summarised changed meanwhile; it is summarised anew")
             renewed = replace(now, summary=summary, covered=piece[-1].n, updated_at=self._clock())
             return replace(renewed, worker=owner, worker_until=self._clock() + self.lease_s).as_dict()
@@ -167,7 +172,9 @@ class SummaryConsumer:
                 temperature=0.3 if attempts.rejected else 0.0,
             )
             if reply.is_unfinished:
-                raise BadReply("the model was still thinking at the token limit; it is allowed more from now on")
+                raise BadReply(
+                    "the model was still thinking at the token limit; it is allowed more from now on"
+                )
             return accept(
                 reply.text, previous, piece, limit=max_chars(self._tokens), rejected=attempts.rejected
             )

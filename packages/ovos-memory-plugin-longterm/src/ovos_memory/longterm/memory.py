@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import group_exchanges, is_answered, make_exchange, normalise, session_key
 from ovos_memory.core.llm.memory import ModelMemory
 from ovos_memory.core.render import fenced
 from ovos_memory.core.text import session_tag
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.workplace import Workplace
@@ -82,7 +83,9 @@ class LongTermMemory(ModelMemory):
         return convert_1x(found)
 
     def _blocks(self, session_id: str, utterance: str) -> list[AgentMessage]:
-        block = fenced(self.settings.summary_header, self._record(session_id).summary, tag="conversation-summary")
+        block = fenced(
+            self.settings.summary_header, self._record(session_id).summary, tag="conversation-summary"
+        )
         return [AgentMessage(role=MessageRole.SYSTEM, content=block)] if block else []
 
     # ------------------------------------------------------------------ inside
@@ -130,6 +133,8 @@ class LongTermMemory(ModelMemory):
                     said_at = record.updated_at or self._clock()
                     ledger.append(session_id, make_exchange(turn), created_at=said_at, connection=connection)
                 ledger.meta_set(mark, "done", connection=connection)
-        self.workplace.state.update(session_id, lambda stored: type(record).read(stored).without_recent().as_dict())
+        self.workplace.state.update(
+            session_id, lambda stored: type(record).read(stored).without_recent().as_dict()
+        )
         self.workplace.worker.wake()
         return record.without_recent()

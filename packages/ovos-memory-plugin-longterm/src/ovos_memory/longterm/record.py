@@ -44,7 +44,11 @@ class SummaryRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as it is stored; members without a value are left out."""
-        stored: dict[str, Any] = {"summary": self.summary, "covered": self.covered, "updated_at": self.updated_at}
+        stored: dict[str, Any] = {
+            "summary": self.summary,
+            "covered": self.covered,
+            "updated_at": self.updated_at,
+        }
         if self.worker:
             stored |= {"worker": self.worker, "worker_until": self.worker_until}
         if self.recent:

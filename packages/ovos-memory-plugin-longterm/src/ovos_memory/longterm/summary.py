@@ -62,7 +62,14 @@ def max_chars(max_tokens: int) -> int:
     return max(CHARS_PER_TOKEN * max_tokens, 80)
 
 
-def make_prompt(template: str, previous: str, documents: Sequence[Document], *, max_tokens: int, room: int = MAX_PIECE_CHARS) -> str:
+def make_prompt(
+    template: str,
+    previous: str,
+    documents: Sequence[Document],
+    *,
+    max_tokens: int,
+    room: int = MAX_PIECE_CHARS,
+) -> str:
     """Return the question: the previous summary in full, and what was said since within ``room`` characters.
 
     Placeholders that a template leaves out are appended: without them a summary could only lose.
@@ -140,7 +147,11 @@ def lost_details(previous: str, text: str) -> list[str]:
     """Return the names and numbers of the previous summary that a new one does not have."""
     present = {fold(match.group()) for match in _DETAIL.finditer(text)}
     whole = fold(text)
-    return [word for word in details(previous) if fold(word) not in present and not (len(word) > 3 and fold(word) in whole)]
+    return [
+        word
+        for word in details(previous)
+        if fold(word) not in present and not (len(word) > 3 and fold(word) in whole)
+    ]
 
 
 def carry_over(text: str, previous: str, lost: Sequence[str], *, limit: int) -> str:
@@ -168,7 +179,9 @@ def bounded(text: str, limit: int) -> str:
 
 
 def _said(documents: Sequence[Document], room_chars: int = MAX_PIECE_CHARS) -> str:
-    texts = [text for document in documents for text in (document.question, document.answer, document.text or "")]
+    texts = [
+        text for document in documents for text in (document.question, document.answer, document.text or "")
+    ]
     room = iter(share([len(text) for text in texts], room_chars))
     lines: list[str] = []
     for document in documents:
@@ -197,7 +210,9 @@ def _is_echo(text: str, documents: Sequence[Document]) -> bool:
     if "what was said since then" in same or "summary so far:" in same or same in _plain(DEFAULT_PROMPT):
         return True
     transcript = _plain(_said(documents))
-    return len(same) > 40 and (same == transcript or (len(transcript) > 200 and same.startswith(transcript[:200])))
+    return len(same) > 40 and (
+        same == transcript or (len(transcript) > 200 and same.startswith(transcript[:200]))
+    )
 
 
 def _is_unchanged(text: str, previous: str, documents: Sequence[Document]) -> bool:

@@ -70,7 +70,9 @@ class Http:
         self._api_key = api_key.strip()
         self._line: OneAtATime[Answer] = OneAtATime(self._label)
 
-    def send(self, method: str, url: str, deadline: Deadline, *, body: Mapping[str, Any] | None = None) -> Answer:
+    def send(
+        self, method: str, url: str, deadline: Deadline, *, body: Mapping[str, Any] | None = None
+    ) -> Answer:
         """Send a request and return the answer, whatever its status.
 
         Redirects are not followed: a POST would become a GET, and the key would go to an address nobody configured.
@@ -85,11 +87,15 @@ class Http:
             lambda: self._send(method, url, payload, deadline, sockets), deadline, give_up=sockets.shut
         )
 
-    def _send(self, method: str, url: str, payload: bytes | None, deadline: Deadline, sockets: _Sockets) -> Answer:
+    def _send(
+        self, method: str, url: str, payload: bytes | None, deadline: Deadline, sockets: _Sockets
+    ) -> Answer:
         import requests
 
         with requests.Session() as session:
-            session.trust_env = not self._is_local  # a proxy from the environment cannot reach our own machine
+            session.trust_env = (
+                not self._is_local
+            )  # a proxy from the environment cannot reach our own machine
             adapter = _recording_adapter(sockets)
             session.mount("http://", adapter)
             session.mount("https://", adapter)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
 
+
 class ModelMemory(PlainMemory):
     """A memory that a language model works for in the background.
 

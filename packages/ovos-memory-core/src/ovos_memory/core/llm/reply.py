@@ -10,7 +10,9 @@ from ovos_memory.core.llm.scan import MAX_CHARS
 from ovos_memory.core.text import clean
 
 _NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|seed:think|analysis)"
-_THINK_TAG = re.compile(rf"<\s*(/?)\s*{_NAMES}\s*>|\[\s*(/?)\s*THINK\s*\]|<\|\s*(/?)\s*think\s*\|>", re.IGNORECASE)
+_THINK_TAG = re.compile(
+    rf"<\s*(/?)\s*{_NAMES}\s*>|\[\s*(/?)\s*THINK\s*\]|<\|\s*(/?)\s*think\s*\|>", re.IGNORECASE
+)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
 _SPECIAL = re.compile(r"<\|[^<>|\n]{1,40}\|>|</?s>|<(?:start|end)_of_turn>(?:model|user)?")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)

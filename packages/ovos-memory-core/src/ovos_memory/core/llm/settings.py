@@ -27,7 +27,8 @@ class ChatSettings(Settings):
     api_url: str = Field(DEFAULT_API_URL, description="Base address of any OpenAI-compatible server.")
     api_key: str = Field("", description="Bearer token for the server, if it wants one; never logged.")
     model: str = Field(
-        "", description="The model's id; blank: the first of the server's `/models` that is no embedding model."
+        "",
+        description="The model's id; blank: the first of the server's `/models` that is no embedding model.",
     )
     chat_engine: ChatEngineSettings | None = Field(
         None,
@@ -53,15 +54,20 @@ class ChatSettings(Settings):
 class ModelMemorySettings(ChatSettings):
     """What every memory takes that a language model works for."""
 
-    system_prompt: str = Field("", description="Persona system prompt, sent as the first message; blank: none.")
-    request_timeout: Positive = Field(30.0, description="Seconds that one call of the model may take, all in all.")
+    system_prompt: str = Field(
+        "", description="Persona system prompt, sent as the first message; blank: none."
+    )
+    request_timeout: Positive = Field(
+        30.0, description="Seconds that one call of the model may take, all in all."
+    )
     backend: Backend | None = Field(
         None,
         description="How results are stored: `json` (one file), `sqlite` (for many sessions), `memory` (RAM only). "
         "null: `sqlite` when `db_path` ends in `.db`, else `json`.",
     )
     db_path: str | None = Field(
-        None, description="The file; `:memory:`: RAM only. What is still to be done lies beside it, in `<db_path>.pending.db`."
+        None,
+        description="The file; `:memory:`: RAM only. What is still to be done lies beside it, in `<db_path>.pending.db`.",
     )
 
     @property
