@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from ovos_memory.core.exchanges import (
     copy_message,
     is_answered,
     make_exchange,
+    message_as_dict,
+    message_from_dict,
     normalise,
     session_key,
     split_exchanges,
@@ -236,3 +239,23 @@ def test_a_history_splits_at_each_question() -> None:
 def test_only_words_of_the_assistant_answer_a_question() -> None:
     assert not is_answered(TOOL_HISTORY[:4])
     assert is_answered(TOOL_HISTORY[:5])
+
+
+def test_messages_as_json_values_lose_nothing() -> None:
+    messages = [
+        user("weather?"),
+        assistant("", "c1", "c2"),
+        AgentMessage(MessageRole.TOOL, "21", tool_call_id="c1", name="look"),
+        assistant("21 degrees"),
+    ]
+
+    stored = json.loads(json.dumps([message_as_dict(message) for message in messages]))
+
+    assert [message_from_dict(found) for found in stored] == messages
+    assert stored[0] == {"role": "user", "content": "weather?"}
+
+
+@pytest.mark.parametrize("found", [{}, {"role": "wizard", "content": "x"}, {"role": "user"}])
+def test_what_describes_no_message_is_an_error(found: dict[str, Any]) -> None:
+    with pytest.raises((KeyError, ValueError)):
+        message_from_dict(found)

@@ -367,10 +367,10 @@ def test_thousands_of_threads_leave_a_few_connections(tmp_path: Path):
             thread.join()
 
     gc.collect()
-    pool = database._pool
+    pool = database._file._pool
     mine = [c for c in gc.get_objects() if isinstance(c, Connection) and c.wait_ms >= 0 and is_open(c, pool)]
     assert pool is not None
-    assert (len(pool.idle) <= KEPT_READERS, pool.lent) == (True, set())
+    assert (len(pool.idle) <= KEPT_READERS, pool.lent) == (True, {})
     assert len(mine) <= KEPT_READERS + 1
 
 
@@ -417,6 +417,56 @@ def test_a_fork_during_a_write_leaves_child_and_parent_able_to_write(tmp_path: P
     statuses.append(in_child(lambda: add(database, "child")))
     assert statuses == [0, 0]
     assert notes(database) == ["parent", "child"]
+
+
+def test_forks_while_many_threads_write_leave_every_child_able_to_write(tmp_path: Path):
+    """SQLite keeps its locks in memory as well, where a child would find those of its parent for ever."""
+    database = open_notes(tmp_path / "m.db")
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            add(database, "parent", wait_s=30)
+            notes(database)
+            stop.wait(0.002)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    statuses = [in_child(lambda n=n: add(database, f"child {n}", wait_s=30)) for n in range(20)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+    assert statuses == [0] * 20
+    assert [text for text in notes(database) if text != "parent"] == [f"child {n}" for n in range(20)]
+
+
+def test_a_parent_that_closes_does_not_take_the_log_away_from_its_child(tmp_path: Path):
+    database = open_notes(tmp_path / "m.db")
+    add(database, "parent")
+    told, tell = os.pipe()
+    heard, say = os.pipe()
+
+    child = os.fork()
+    if child == 0:
+        try:
+            add(database, "child 1")
+            os.write(tell, b"x")
+            assert os.read(heard, 1) == b"x"
+            add(database, "child 2")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.read(told, 1) == b"x"
+    add(database, "parent 2")
+    database.close()
+    os.write(say, b"x")
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for descriptor in (told, tell, heard, say):
+        os.close(descriptor)
+    assert notes(database) == ["parent", "child 1", "parent 2", "child 2"]
 
 
 def test_a_memory_database_is_empty_but_usable_in_a_forked_child():

@@ -9,7 +9,6 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, Tool
 
 from ovos_memory.composite.adapt import (
     bind_search,
-    copy_for_member,
     read_blocks,
     read_history,
     read_hits,
@@ -143,22 +142,4 @@ def test_a_history_keeps_neither_system_messages_nor_the_members_objects():
     history[1].tool_calls[0].arguments["city"].append("Oslo")
 
     assert [m.role for m in history] == [USER, ASSISTANT, MessageRole.TOOL, ASSISTANT]
-    assert mine == before
-
-
-def test_messages_for_a_member_are_deep_clean_copies_of_their_own_kind():
-    class Picture(AgentMessage):
-        pass
-
-    mine = [
-        Picture(USER, None),
-        AgentMessage(ASSISTANT, "half \ud83d", tool_calls=[ToolCall("c", "t", {"a": [1]})]),
-    ]
-    before = copy.deepcopy(mine)
-
-    own = copy_for_member([*mine, "no message"])
-    own[1].tool_calls[0].arguments["a"].append(2)
-
-    assert [type(m) for m in own] == [Picture, AgentMessage]
-    assert [m.content for m in own] == ["", "half \ufffd"]
     assert mine == before

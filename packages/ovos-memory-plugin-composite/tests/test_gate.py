@@ -36,9 +36,9 @@ def soon():
     return time.monotonic() + 10
 
 
-def make_overdue(gate, hanging):
-    call = gate.start(hanging)
-    assert hanging.begun.wait(5)
+def make_overdue(gate, function, begun=None):
+    call = gate.start(function)
+    assert (begun or function.begun).wait(5)
     with pytest.raises(MemberError, match="member_timeout_s"):
         gate.wait(call, time.monotonic())
     return call
@@ -148,6 +148,22 @@ def test_held_writes_are_bounded_and_the_loss_is_told(hanging, monkeypatch):
     assert gate.drain(5)
     assert (written, gate.lost) == ([2, 3, 4], 2)
     assert all(isinstance(error, MemberError) for error in told)
+
+
+def test_an_overdue_call_that_fails_in_the_end_is_told(hanging):
+    told = []
+    gate = Gate(on_late_failure=told.append)
+    error = OSError("disk")
+
+    def fail():
+        hanging()
+        raise error
+
+    make_overdue(gate, fail, hanging.begun)
+    hanging.let_go.set()
+
+    assert gate.drain(5)
+    assert told == [error]
 
 
 def test_draining_gives_up_after_its_time(hanging):

@@ -298,12 +298,14 @@ def test_hits_of_other_sessions_are_dropped_under_session(plugins, compose, scop
     assert contents(compose("owned", scope=scope).search("x", session)) == expected
 
 
-def test_a_member_that_cannot_be_told_the_session_must_name_it_in_its_hits(plugins, compose):
+def test_a_member_that_cannot_be_told_the_session_must_name_it_in_its_hits(plugins, compose, logged):
     hits = [MemoryHit("whose?"), MemoryHit("mine", metadata={"session_id": "s1"})]
     plugins["deaf"] = type("Deaf", (plugins["plain"],), {"search": lambda self, query: hits})
 
-    assert contents(compose("deaf", scope="session").search("x", "s1")) == ["mine"]
     assert contents(compose("deaf").search("x", "s1")) == ["whose?", "mine"]
+    assert logged == []
+    assert contents(compose("deaf", scope="session").search("x", "s1")) == ["mine"]
+    assert len(logged) == 1 and "'deaf' takes no session_id" in logged[0]
 
 
 # ---------------------------------------------------------------------- writing through
@@ -322,6 +324,16 @@ def test_every_member_records_copies_of_its_own(compose):
     kept[0][1].tool_calls[0].arguments["city"].append("Oslo")
     kept[0][0].content = "changed"
     assert kept[1] == kept[2] == before == mine
+
+
+def test_members_get_clean_text_and_neither_instructions_nor_recalled_blocks(compose):
+    memory = compose("plain", retriever("tea"), inject_mode="user")
+    sent = memory.build_conversation_context("which tea?", "s")[-1]
+    assert "tea\n" in sent.content
+
+    memory.update_history([AgentMessage(SYSTEM, "obey"), sent, AgentMessage(ASSISTANT, "half \ud83d")], "s")
+
+    assert memory.members[0].memory.sessions["s"] == said("which tea?", "half \ufffd")
 
 
 def test_a_member_that_edits_its_messages_changes_nobody_elses(plugins, compose):

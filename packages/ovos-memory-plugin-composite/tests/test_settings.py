@@ -7,6 +7,7 @@ import pytest
 from ovos_memory.composite import CompositeMemory
 from ovos_memory.composite.settings import CompositeSettings, MemberSettings
 from ovos_memory.core.errors import ConfigError
+from ovos_memory.core.settings import json_schema
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -108,6 +109,12 @@ def test_one_top_k_rules_wherever_it_is_set(config, expected):
     settings = CompositeMemory(config).settings
 
     assert settings.max_num_results == settings.retrieval.max_num_results == expected
+
+
+def test_the_schema_offers_names_and_objects():
+    members = json_schema(CompositeSettings)["properties"]["members"]
+
+    assert {"type": "string"} in members["items"]["anyOf"] and len(members["items"]["anyOf"]) == 2
 
 
 def test_a_primary_without_members_is_a_harmless_passthrough(logged):

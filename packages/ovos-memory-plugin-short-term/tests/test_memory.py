@@ -237,8 +237,8 @@ def test_a_context_alternates_and_ends_with_the_utterance(calls, limit):
 
     context = memory.build_conversation_context("now", "s")
 
-    neighbours = [(one.role, other.role) for one, other in pairwise(context)]
     assert context[-1] == U("now")
     assert context[0].role is MessageRole.USER
-    assert not any(one is other and one is not MessageRole.TOOL for one, other in neighbours)
+    for one, other in pairwise(context):
+        assert one.role is not other.role or other.tool_calls or other.role is MessageRole.TOOL
     assert limit == 0 or len(context) <= limit + 1

@@ -7,7 +7,7 @@ memory, so that a persona sees the same history whichever memory it uses.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
@@ -28,6 +28,39 @@ def session_key(session_id: object) -> str:
 def copy_message(message: AgentMessage) -> AgentMessage:
     """Return a deep copy, tool calls and their arguments included."""
     return copy.copy(message) if message.tool_calls is None else copy.deepcopy(message)
+
+
+def message_as_dict(message: AgentMessage) -> dict[str, Any]:
+    """Return a message as JSON values, the form in which the stores keep it.
+
+    Tool calls, their ids and tool names are in it; what a multimodal subclass adds is not.
+    """
+    found: dict[str, Any] = {"role": MessageRole(message.role).value, "content": message.content}
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        found["name"] = message.name
+    return found
+
+
+def message_from_dict(found: Mapping[str, Any]) -> AgentMessage:
+    """Return the message that :func:`message_as_dict` described, the same tool arguments in it.
+
+    Raises:
+        KeyError, TypeError, ValueError: It describes none.
+    """
+    calls = [ToolCall(c["id"], c["name"], c["arguments"]) for c in found.get("tool_calls") or ()]
+    return AgentMessage(
+        role=MessageRole(found["role"]),
+        content=found["content"],
+        tool_calls=calls or None,
+        tool_call_id=found.get("tool_call_id"),
+        name=found.get("name"),
+    )
 
 
 def normalise(messages: Iterable[Any] | None) -> list[AgentMessage]:

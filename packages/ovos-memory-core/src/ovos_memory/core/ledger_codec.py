@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
+from ovos_memory.core.exchanges import message_as_dict, message_from_dict
 from ovos_memory.core.types import Document, parse_document_id
 
 MAX_NUMBER = 2**63 - 1
@@ -73,14 +74,14 @@ def dump_messages(question: str, answer: str, messages: Sequence[AgentMessage]) 
         and _is_plain(messages[1], "assistant", answer)
     ):
         return None
-    return dump_json([_as_dict(message) for message in messages])
+    return dump_json([message_as_dict(message) for message in messages])
 
 
 def load_messages(question: str, answer: str, stored: str | None) -> tuple[AgentMessage, ...]:
     """Return the messages of :func:`dump_messages`, new objects every time."""
     if stored is None:
         return AgentMessage(MessageRole.USER, question), AgentMessage(MessageRole.ASSISTANT, answer)
-    return tuple(_from_dict(each) for each in json.loads(stored))
+    return tuple(message_from_dict(each) for each in json.loads(stored))
 
 
 def document_of(row: Row) -> Document:
@@ -139,29 +140,4 @@ def _is_plain(message: AgentMessage, role: str, content: str) -> bool:
         and not message.tool_calls
         and message.tool_call_id is None
         and message.name is None
-    )
-
-
-def _as_dict(message: AgentMessage) -> dict[str, Any]:
-    """Return what an ``AgentMessage`` holds; what a multimodal subclass adds is not kept."""
-    found: dict[str, Any] = {"role": MessageRole(message.role).value, "content": message.content}
-    if message.tool_calls:
-        found["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        found["tool_call_id"] = message.tool_call_id
-    if message.name is not None:
-        found["name"] = message.name
-    return found
-
-
-def _from_dict(found: Mapping[str, Any]) -> AgentMessage:
-    calls = found.get("tool_calls")
-    return AgentMessage(
-        role=MessageRole(found["role"]),
-        content=found["content"],
-        tool_calls=[ToolCall(c["id"], c["name"], c["arguments"]) for c in calls] if calls else None,
-        tool_call_id=found.get("tool_call_id"),
-        name=found.get("name"),
     )

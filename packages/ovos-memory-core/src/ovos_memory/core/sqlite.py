@@ -16,13 +16,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from ovos_memory.core.errors import StoreLocked, StoreUnavailable
-from ovos_memory.core.files import file_id
-from ovos_memory.core.shared import ProcessLock
+from ovos_memory.core.errors import StoreLocked
 from ovos_memory.core.sqlite_file import DatabaseFile
 from ovos_memory.core.sqlite_memory import MemoryDatabase
-from ovos_memory.core.sqlite_open import Connect, Connection, can_be_written, connect
-from ovos_memory.core.sqlite_pool import Pool, WriteTurn
+from ovos_memory.core.sqlite_open import Connect, Connection, connect
+from ovos_memory.core.sqlite_pool import WriteTurn
 from ovos_memory.core.sqlite_schema import BeforeMigrate, Migration, Schema
 
 IN_MEMORY: Literal[":memory:"] = ":memory:"
@@ -52,16 +50,14 @@ class Database:
         self.plugin = plugin
         self._schema = Schema(self.path, plugin)
         self._file = DatabaseFile(self.path, plugin, self._schema, open_connection)
-        self._pool: Pool | None = None
         self._memory = MemoryDatabase(f"{plugin}: {self.path}", self._schema, open_connection)
-        self._opening = ProcessLock()
         self._turn = WriteTurn(f"{plugin}: {self.path}")
         _databases.add(self)
 
     @property
     def is_read_only(self) -> bool:
         """Whether the file could only be opened for reading the last time."""
-        return self._pool is not None and self._pool.mode != "rw"
+        return self._file.is_read_only
 
     # ------------------------------------------------------------------ reading and writing
     @contextlib.contextmanager
@@ -81,7 +77,7 @@ class Database:
             with self._in_memory(wait_s) as memory:
                 yield memory
             return
-        pool, reader = self._borrow(time.monotonic() + wait_s)
+        pool, reader = self._file.reader(time.monotonic() + wait_s)
         is_usable = False
         try:
             reader.wait_for_locks(wait_s)
@@ -161,24 +157,10 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; those in use are closed when they come back."""
-        with self._opening:
-            pool, self._pool = self._pool, None
-            if pool is not None:
-                pool.retire()
+        self._file.close()
         self._memory.close()
 
     # ------------------------------------------------------------------ inside
-    @contextlib.contextmanager
-    def _opening_lock(self, deadline: float) -> Iterator[None]:
-        if not self._opening.acquire(max(0.0, deadline - time.monotonic())):
-            raise StoreLocked(
-                f"{self.plugin}: {self.path} is in use by another thread; it is tried again later"
-            )
-        try:
-            yield
-        finally:
-            self._opening.release()
-
     @contextlib.contextmanager
     def _in_memory(self, wait_s: float) -> Iterator[Connection]:
         try:
@@ -190,59 +172,18 @@ class Database:
     @contextlib.contextmanager
     def _writer(self, deadline: float) -> Iterator[Connection]:
         """Lend the writing connection; whatever is uncommitted in the end is undone."""
-        pool = self._writable_pool(deadline)
-        writer: Connection | None = None
+        pool, lent = self._file.writer(deadline)
+        writer: Connection | None = lent
         try:
-            writer = pool.borrow_writer(deadline)
-            writer.wait_for_locks(deadline - time.monotonic())
-            yield writer
+            lent.wait_for_locks(deadline - time.monotonic())
+            yield lent
         except sqlite3.Error as error:
-            if writer is not None:
-                pool.give_back_writer(writer)
-                writer = None
+            pool.give_back_writer(lent)
+            writer = None
             self._file.raise_for(error, pool)
         finally:
             if writer is not None:
                 pool.give_back_writer(writer)
-
-    def _borrow(self, deadline: float) -> tuple[Pool, Connection]:
-        pool = self._current_pool(deadline)
-        try:
-            return pool, pool.borrow(deadline)
-        except sqlite3.Error as error:
-            self._file.raise_for(error, pool)
-
-    def _writable_pool(self, deadline: float) -> Pool:
-        pool = self._current_pool(deadline)
-        if pool.mode != "rw" and can_be_written(self.path):  # by now
-            with self._opening_lock(deadline):
-                pool.retire()
-                self._pool = None
-                pool = self._current_pool(deadline)
-        if pool.mode != "rw":
-            raise StoreUnavailable(
-                f"{self.plugin}: {self.path} can only be read; make file and folder writable"
-            )
-        return pool
-
-    def _current_pool(self, deadline: float) -> Pool:
-        """Return the connections to the file that is at the path now, opening it when there are none."""
-        try:
-            pool = self._pool
-            if pool is not None and pool.identity == file_id(self.path):
-                return pool
-            with self._opening_lock(deadline):
-                pool = self._pool
-                if pool is None or pool.identity != file_id(self.path):
-                    if pool is not None:
-                        pool.retire()
-                    pool = self._pool = self._file.open(deadline)
-                return pool
-        except OSError as error:
-            raise StoreUnavailable(
-                f"{self.plugin}: {self.path} cannot be created or opened ({type(error).__name__});"
-                " check folder and permissions, or name another path"
-            ) from error
 
 
 def open_database(
@@ -278,13 +219,35 @@ def open_database(
     return database
 
 
-def _after_fork_in_child() -> None:
-    """Never touch the parent's connections: not even by closing them, which would drop its files' logs."""
+# ---------------------------------------------------------------------- fork
+# SQLite keeps what it knows of locks in the process's memory: a child would believe in locks that it does not
+# have, for each connection that is open at the fork.  So all are closed before, and opened by the next use.
+_FORK_WAIT_S = 1.0
+"""How long a fork waits for other threads' reads and writes; one that takes longer is not protected."""
+
+
+def _before_fork() -> None:
+    deadline = time.monotonic() + _FORK_WAIT_S
     for database in list(_databases):
-        _inherited.append((database._pool, database._memory.abandon()))
-        database._pool = None
+        database._turn.pause(deadline)
+        database._memory.pause(deadline)
+        database._file.pause(deadline)
+
+
+def _after_fork_in_parent() -> None:
+    for database in list(_databases):
+        database._file.resume()
+        database._memory.resume()
+        database._turn.resume()
+
+
+def _after_fork_in_child() -> None:
+    for database in list(_databases):
+        _inherited.append((database._file.abandon(), database._memory.abandon()))
         database._turn.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )

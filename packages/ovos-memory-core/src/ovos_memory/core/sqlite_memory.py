@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 
 from ovos_memory.core.errors import StoreLocked
@@ -27,6 +28,7 @@ class MemoryDatabase:
         self._open_connection = open_connection
         self._lock = ProcessLock()
         self._connection: Connection | None = None
+        self._is_paused = False
 
     @contextlib.contextmanager
     def lend(self, wait_s: float) -> Iterator[Connection]:
@@ -67,7 +69,18 @@ class MemoryDatabase:
             if connection is not None:
                 connection.close()
 
+    def pause(self, deadline: float) -> None:
+        """Let no other thread use it until :meth:`resume`; does not insist beyond ``deadline``."""
+        self._is_paused = self._lock.acquire(max(0.0, deadline - time.monotonic()))
+
+    def resume(self) -> None:
+        """End a pause."""
+        if self._is_paused:
+            self._is_paused = False
+            self._lock.release()
+
     def abandon(self) -> Connection | None:
         """Begin anew without closing anything, in a forked child."""
         connection, self._connection = self._connection, None
+        self._is_paused = False
         return connection

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,8 +36,10 @@ class Pool:
     open_connection: Connect
     writer: Connection | None = None
     idle: list[Connection] = field(default_factory=list)
-    lent: set[Connection] = field(default_factory=set)
+    lent: dict[Connection, int] = field(default_factory=dict)
     is_retired: bool = False
+    _users: list[int] = field(default_factory=list)
+    """The threads that have a connection, or are about to get one."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, deadline: float) -> None:
@@ -60,46 +62,57 @@ class Pool:
                     return
             raise
 
-    def borrow(self, deadline: float) -> Connection:
-        """Return a reading connection for one caller.
+    def borrow(self, deadline: float) -> Connection | None:
+        """Return a reading connection for one caller, ``None`` when the pool is retired.
 
         Raises:
             sqlite3.Error: None is idle and none can be opened.
         """
-        try:
-            reader = self.idle.pop()
-        except IndexError:
-            with folder_lock(self.path.parent, is_shared=True):
-                wait_s = deadline - time.monotonic()
-                reader = open_for_reading(self.path, self.mode, self.open_connection, wait_s)
-        self.lent.add(reader)
-        return reader
-
-    def give_back(self, reader: Connection, *, is_usable: bool) -> None:
-        """Take a reading connection back; ``is_usable`` says that it is in no transaction."""
-        # An immutable file is never looked at again by its connection: the next reader needs a fresh one.
-        is_usable = is_usable and self.mode != "immutable"
         with self._lock:
-            self.lent.discard(reader)
-            is_kept = is_usable and not self.is_retired and len(self.idle) < KEPT_READERS
-            if is_kept:
-                self.idle.append(reader)
-        if not is_kept:
-            _close(reader)
+            if self.is_retired:
+                return None
+            self._users.append(threading.get_ident())
+            reader = self.idle.pop() if self.idle else None
+        return self._lend(reader, lambda: self._open_reader(deadline))
 
-    def borrow_writer(self, deadline: float) -> Connection:
+    def borrow_writer(self, deadline: float) -> Connection | None:
         """Return the writing connection, to a caller that has the process's turn to write.
 
         Raises:
             sqlite3.Error: There is none and none can be opened.
         """
         with self._lock:
+            if self.is_retired:
+                return None
+            self._users.append(threading.get_ident())
             writer, self.writer = self.writer, None
-        if writer is None:
-            with folder_lock(self.path.parent, is_shared=True):
-                writer = open_for_writing(self.path, self.open_connection, deadline)
-        self.lent.add(writer)
-        return writer
+        return self._lend(writer, lambda: open_for_writing(self.path, self.open_connection, deadline))
+
+    def _open_reader(self, deadline: float) -> Connection:
+        wait_s = deadline - time.monotonic()
+        return open_for_reading(self.path, self.mode, self.open_connection, wait_s)
+
+    def _lend(self, connection: Connection | None, make: Callable[[], Connection]) -> Connection:
+        user = threading.get_ident()
+        try:
+            if connection is None:
+                with folder_lock(self.path.parent, is_shared=True):
+                    connection = make()
+        except BaseException:
+            self._users.remove(user)
+            raise
+        self.lent[connection] = user
+        return connection
+
+    def give_back(self, reader: Connection, *, is_usable: bool) -> None:
+        """Take a reading connection back; ``is_usable`` says that it is in no transaction."""
+        # An immutable file is never looked at again by its connection: the next reader needs a fresh one.
+        is_usable = is_usable and self.mode != "immutable"
+        with self._lock:
+            is_kept = is_usable and not self.is_retired and len(self.idle) < KEPT_READERS
+            if is_kept:
+                self.idle.append(reader)
+        self._end(reader, is_kept=is_kept)
 
     def give_back_writer(self, writer: Connection) -> None:
         """Take the writing connection back, undoing a transaction that is still open."""
@@ -110,12 +123,22 @@ class Pool:
         except sqlite3.Error:
             is_usable = False
         with self._lock:
-            self.lent.discard(writer)
             is_kept = is_usable and not self.is_retired
             if is_kept:
                 self.writer = writer
+        self._end(writer, is_kept=is_kept)
+
+    def _end(self, connection: Connection, *, is_kept: bool) -> None:
+        user = self.lent.pop(connection)
         if not is_kept:
-            _close(writer)
+            _close(connection)
+        self._users.remove(user)
+
+    def wait_for_users(self, deadline: float) -> None:
+        """Wait until other threads have given everything back, at most until ``deadline``."""
+        me = threading.get_ident()
+        while any(user != me for user in list(self._users)) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def retire(self) -> None:
         """Close what is idle; connections that are lent are closed when they come back."""
@@ -143,6 +166,18 @@ class WriteTurn:
         """Begin anew, in a forked child."""
         self._lock = threading.Lock()
         self._thread: int | None = None
+        self._is_paused = False
+
+    def pause(self, deadline: float) -> None:
+        """Let nobody else write until :meth:`resume`; does not insist beyond ``deadline``."""
+        is_mine = self._thread == threading.get_ident()
+        self._is_paused = not is_mine and self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+    def resume(self) -> None:
+        """End a pause."""
+        if self._is_paused:
+            self._is_paused = False
+            self._lock.release()
 
     @contextlib.contextmanager
     def take(self, wait_s: float) -> Iterator[None]:

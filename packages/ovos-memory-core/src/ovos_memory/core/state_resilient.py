@@ -55,11 +55,11 @@ class ResilientState:
         self._clock = clock
         self._max_held = max_held
         self._lock = ProcessLock()
-        self._begin()
+        self._store: DurableState | None = None
+        self._hold_nothing()
         _live.add(self)
 
-    def _begin(self) -> None:
-        self._store: DurableState | None = None
+    def _hold_nothing(self) -> None:
         self._held: list[tuple[str, Change]] = []
         self._lost = 0
         self._failing: dict[str, StoreError] = {}
@@ -117,14 +117,13 @@ class ResilientState:
             return not self._held
 
     def close(self) -> None:
-        """Try once more to write what is held, and free the store; the next use takes it again."""
+        """Try once more to write what is held, and free what the store holds; it may be used again."""
         self._stop.set()
         with self._lock:
             self._flush()
-            store, self._store = self._store, None
             self._retrying, self._stop = None, threading.Event()
-        if store is not None:
-            store.close()
+            if self._store is not None:
+                self._store.close()
 
     def health(self) -> dict[str, Any]:
         """Return how many changes are ``held`` and ``lost``, and the ``store_error`` that still stands."""
@@ -257,9 +256,9 @@ def _flush_all() -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Start afresh: what is held belongs to the parent, which will write it."""
+    """Hold nothing: that belongs to the parent, which will write it."""
     for state in list(_live):
-        state._begin()
+        state._hold_nothing()
 
 
 atexit.register(_flush_all)

@@ -136,17 +136,3 @@ def _items(found: object, method: str) -> Iterable[Any]:
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
         raise MemberError(f"{method} returned a {type(found).__name__} where a list is due")
     return found
-
-
-def copy_for_member(messages: Iterable[AgentMessage]) -> list[AgentMessage]:
-    """Return deep copies for one member to keep or change, their content as clean text.
-
-    What is no message is left out; subclasses with pictures or sound stay what they are.
-    """
-    copies = []
-    for message in messages:
-        if hasattr(message, "role") and hasattr(message, "content"):
-            own = copy.deepcopy(message)
-            own.content = clean(own.content)
-            copies.append(own)
-    return copies

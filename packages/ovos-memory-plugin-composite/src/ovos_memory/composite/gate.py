@@ -53,7 +53,7 @@ class Gate:
 
     Args:
         pool: Where the calls run.
-        on_late_failure: Told of a write that failed, or was lost, when nobody waited for it any more.
+        on_late_failure: Told of a call that failed, or a write that was lost, when nobody waits any more.
     """
 
     def __init__(
@@ -148,6 +148,8 @@ class Gate:
             call.is_done.set()
             is_overdue = call.is_overdue
         if is_overdue:
+            if call.error is not None:
+                self._on_late_failure(call.error)
             self._come_back()
 
     def _come_back(self) -> None:

@@ -44,7 +44,7 @@ class Member:
         self.weight = settings.weight
         self.memory = memory
         self.boundary = Boundary(f"{plugin}: member '{name}'", clock=clock)
-        self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("update_history", error))
+        self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("late_call", error))
         self.is_retriever = self._has("search")
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
@@ -80,9 +80,9 @@ class Member:
         """Hand it messages, which are its own to keep."""
         self.memory.update_history(messages, session_id)
 
-    def newest_number(self, session_id: str) -> int:
-        """Return the number of the session's newest document; 0 where that is not known."""
-        return self.memory._newest_number(session_id) if isinstance(self.memory, RecallingMemory) else 0
+    def newest_number(self, session_id: str) -> int | None:
+        """Return the number of the session's newest document; ``None`` where that is not known."""
+        return self.memory._newest_number(session_id) if isinstance(self.memory, RecallingMemory) else None
 
     def close(self) -> None:
         """Let it write and release what it holds, where it knows how."""
@@ -116,12 +116,21 @@ def load_members(
     for entry, name in zip(settings.members, member_names(settings.members, plugin=plugin), strict=True):
         try:
             memory = _build(entry, settings, refused=refused)
-            loaded.append(Member(name, memory, settings=entry, plugin=plugin, clock=clock))
+            member = Member(name, memory, settings=entry, plugin=plugin, clock=clock)
         except Exception as error:
             own = isinstance(error, OvosMemoryError)
             missing[name] = f"{type(error).__name__}: {error}" if own else type(error).__name__
             LOG.error("%s: member '%s' is left out, the others go on (%s)", plugin, name, missing[name])
             LOG.debug("%s: why member '%s' did not load", plugin, name, exc_info=not own)
+            continue
+        loaded.append(member)
+        if settings.scope == "session" and not member.is_told_session:
+            LOG.warning(
+                "%s: the search of member '%s' takes no session_id; under scope 'session' only hits with a "
+                "session_id in their metadata count",
+                plugin,
+                name,
+            )
     return loaded, missing
 
 

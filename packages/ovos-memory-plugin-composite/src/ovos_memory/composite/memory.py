@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ovos_plugin_manager.templates.agents import AgentMessage
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
-from ovos_memory.composite.adapt import copy_for_member
 from ovos_memory.composite.members import Member, load_members, primary_names
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
-from ovos_memory.core.exchanges import is_answered, normalise, session_key, window
+from ovos_memory.core.exchanges import copy_message, is_answered, session_key, window
 from ovos_memory.core.retrieval import RecallingMemory
+from ovos_memory.core.said import really_said
+from ovos_memory.core.shared import SessionLocks
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import MemoryHit
 
@@ -51,6 +52,7 @@ class CompositeMemory(RecallingMemory):
         super().__init__(config, clock=clock)
         self.settings = self.settings.with_one_top_k()
         self._turn = threading.local()
+        self._writing = SessionLocks(1024)
         candidates = primary_names(self.settings, plugin=self.plugin_name)
         _building.is_active = True
         try:
@@ -78,27 +80,28 @@ class CompositeMemory(RecallingMemory):
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Write messages through to every member.
 
-        Each member gets deep copies of its own.  It never raises for a member: one that fails does not stop
-        the others, and for one that hangs the messages wait until it is back.
+        Each member gets deep copies of its own, without what a context injected.  It never raises for a
+        member: one that fails does not stop the others, and for one that hangs the messages wait.
         """
         session = session_key(session_id)
-        messages: list[AgentMessage] = self.boundary.call(
-            "update_history", lambda: copy_for_member(new_messages or ()), list
+        said: list[AgentMessage] = self.boundary.call(
+            "update_history", lambda: really_said(new_messages), list
         )
-        if not messages:
+        if not said:
             return
         writable = [member for member in self.members if member.is_writable]
-        copies = {member.name: copy_for_member(messages) for member in writable}
-        done = Round(
-            writable,
-            "update_history",
-            lambda member: member.record(copies[member.name], session),
-            timeout_s=self.settings.member_timeout_s,
-            session_id=session,
-            is_write=True,
-        ).answers()
+        copies = {member.name: [copy_message(message) for message in said] for member in writable}
+        with self._writing.of(session):  # one after the other, or the members would number them differently
+            done = Round(
+                writable,
+                "update_history",
+                lambda member: member.record(copies[member.name], session),
+                timeout_s=self.settings.member_timeout_s,
+                session_id=session,
+                is_write=True,
+            ).answers()
         if not self._is_primary_proven and any(member is self._primary for member, _ in done):
-            self._prove_primary(messages, session)
+            self._prove_primary(said, session)
 
     def build_conversation_context(self, utterance: str, session_id: str | None = None) -> list[AgentMessage]:
         """Return the messages for the chat engine: prompt, blocks, recall, history, the utterance last.
@@ -192,7 +195,11 @@ class CompositeMemory(RecallingMemory):
             timeout_s=self.settings.member_timeout_s,
             session_id=session_id,
         ).answers()
-        return max((number for _, number in answers), default=0)
+        known = [number for _, number in answers if number is not None]
+        if known:
+            return max(known)
+        turns = sum(message.role is MessageRole.USER for message in self._window(session_id))
+        return max(turns - 1, 0)
 
     # ------------------------------------------------------------------ inside
     @property
@@ -259,8 +266,7 @@ class CompositeMemory(RecallingMemory):
 
     def _prove_primary(self, messages: Sequence[AgentMessage], session_id: str) -> None:
         """Look once whether the default primary keeps turns at all; nothing else would tell."""
-        said = normalise(messages)
-        if self._primary is None or not is_answered(said):
+        if self._primary is None or not is_answered(messages):
             return
         self._is_primary_proven = True
         if self._primary.keeps_turns and not self._window(session_id):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 
 from ovos_memory.core.fusion import FusionMode
 from ovos_memory.core.settings import Count, NonNegative, PositiveCount, RecallSettings, Settings
@@ -21,14 +21,25 @@ class MemberSettings(Settings):
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
 
 
+class _NameOrObject:
+    """Tells the JSON Schema that a member may be given by its name alone."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"type": "string"}]}
+
+
 def _from_name(value: Any) -> Any:
     return {"module": value} if isinstance(value, str) else value
+
+
+MemberEntry = Annotated[MemberSettings, BeforeValidator(_from_name), _NameOrObject]
 
 
 class CompositeSettings(RecallSettings):
     """What the composite takes; `members` are dicts or plain entry-point names."""
 
-    members: list[Annotated[MemberSettings, BeforeValidator(_from_name)]] = Field(
+    members: list[MemberEntry] = Field(
         default_factory=list,
         description="Memory plugins, in order: {module, name, weight, config} or just the name.",
     )

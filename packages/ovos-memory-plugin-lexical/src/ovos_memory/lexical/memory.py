@@ -10,12 +10,12 @@ from ovos_memory.core.errors import StoreError
 from ovos_memory.core.paths import expand_path
 from ovos_memory.core.retrieval import BaseRetrievalMemory
 from ovos_memory.core.types import Document, MemoryHit
-from ovos_memory.lexical.handle import StoreHandle
-from ovos_memory.lexical.store import Found, Question
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.lexical.handle import StoreHandle
     from ovos_memory.lexical.settings import LexicalSettings
+    from ovos_memory.lexical.store import Found, Question
 
 
 class LexicalMemory(BaseRetrievalMemory):
@@ -48,8 +48,10 @@ class LexicalMemory(BaseRetrievalMemory):
         return LexicalSettings
 
     def _ledger_opener(self) -> Callable[[], SqliteLedger]:
+        from ovos_memory.lexical.handle import StoreHandle  # word lists and patterns: half of what an import costs
+
         settings = self.settings
-        self._handle = StoreHandle(
+        self._handle: StoreHandle = StoreHandle(
             expand_path(settings.db_path, plugin=self.plugin_name, key="db_path"),
             plugin=self.plugin_name,
             table=settings.table,
@@ -64,6 +66,8 @@ class LexicalMemory(BaseRetrievalMemory):
             self._handle.store().recorded(stored)
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
+        from ovos_memory.lexical.store import Question
+
         question = Question(text, session_id, top_k, self.journal.held(session_id), self._clock())
         return [_hit(*found) for found in self._found(question)]
 

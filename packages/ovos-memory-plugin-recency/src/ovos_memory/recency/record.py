@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
-from ovos_memory.core.exchanges import append_turns
+from ovos_memory.core.exchanges import append_turns, message_as_dict, message_from_dict
 from ovos_memory.core.text import clean
 
 Record = dict[str, Any]
@@ -90,34 +90,14 @@ def convert_1x(found: Mapping[str, Any]) -> dict[str, Record] | None:
 
 
 def _as_json(turn: Turn) -> dict[str, Any]:
-    message = turn.message
-    found: dict[str, Any] = {"ts": turn.said_at, "role": message.role.value, "content": message.content}
-    if message.tool_calls:
-        found["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        found["tool_call_id"] = message.tool_call_id
-    if message.name is not None:
-        found["name"] = message.name
-    return found
+    return {"ts": turn.said_at, **message_as_dict(turn.message)}
 
 
 def _read_turn(item: Any) -> Turn | None:
     try:
-        said_at = float(item.get("ts") or 0.0)
-        message = AgentMessage(
-            role=MessageRole(item["role"]),
-            content=clean(item.get("content")),
-            tool_calls=[
-                ToolCall(id=call["id"], name=call["name"], arguments=dict(call["arguments"]))
-                for call in item.get("tool_calls") or ()
-            ]
-            or None,
-            tool_call_id=item.get("tool_call_id"),
-            name=item.get("name"),
-        )
+        said_at, message = float(item.get("ts") or 0.0), message_from_dict(item)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     is_said = message.role not in (MessageRole.SYSTEM, MessageRole.DEVELOPER)
+    message.content = clean(message.content)
     return Turn(said_at if math.isfinite(said_at) else 0.0, message) if is_said else None

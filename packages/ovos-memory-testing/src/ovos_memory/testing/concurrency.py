@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ovos_memory.testing.checks import check_context
 from ovos_memory.testing.messages import assistant, pair, said, user
 from ovos_memory.testing.processes import pack
 from ovos_memory.testing.suite import MemorySuite, needs
@@ -45,7 +46,8 @@ class ConcurrencySuite(MemorySuite):
             for number in range(8):
                 memory.update_history([user(f"{session} asks {number}")], session)
                 memory.update_history([assistant(f"{session} hears {number}")], session)
-                self.context(memory, f"what does {session} say", session)
+                utterance = f"what does {session} say"
+                check_context(memory.build_conversation_context(utterance, session), utterance)
 
         run_together([partial(talk, f"session{n}") for n in range(SESSIONS)])
         for number in range(SESSIONS):

@@ -145,6 +145,8 @@ class ContextSuite(MemorySuite):
         named = memory.build_conversation_context("and now", "default")
         assert memory.build_conversation_context("and now", None) == named
         assert memory.get_history(None) == memory.get_history("default")
+        if self.keeps_history:
+            assert ("user", "the ficus is thirsty") in said(named)
 
     def test_an_empty_session_id_is_a_session_of_its_own(self) -> None:
         """Session ids are opaque; the empty text is one."""
@@ -174,7 +176,7 @@ class ContextSuite(MemorySuite):
 
     def test_settings_are_read_once(self) -> None:
         """The persona's dict is not the memory's: edited later, it changes nothing."""
-        settings = self.settings()
+        settings = self.settings({"system_prompt": PROMPT} if self.prompts else {})
         kept = copy.deepcopy(settings)
         memory = type(self).factory(settings)
         self.tell(memory, "the ficus stands in the kitchen")

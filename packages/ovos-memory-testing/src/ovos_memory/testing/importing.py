@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import statistics
+import tempfile
 from typing import Any
 
-from ovos_memory.testing.processes import run_python
+from ovos_memory.testing.processes import environment, run_python
 from ovos_memory.testing.suite import MemorySuite
 
 HEAVY = ("numpy", "chromadb", "llama_cpp", "qdrant_client", "requests")
 MAX_IMPORT_MS = 30.0
 """Processor time beyond OPM's templates and pydantic."""
+_OWN_OUTPUT = "-- the rest is the plugin's --\n"
 _MEASURE = """
-import json, sys, threading, time
+import gc, json, sys, threading, time
 import ovos_plugin_manager.templates.agents, pydantic
+print("-- the rest is the plugin's --")
 
 class Watch:
     asked = set()
@@ -24,6 +29,8 @@ class Watch:
 module, heavy = sys.argv[1], json.loads(sys.argv[2])
 present = [name for name in heavy if name in sys.modules]
 sys.meta_path.insert(0, Watch())
+gc.collect()
+gc.freeze()  # a collection over OPM's objects is not the plugin's cost
 start = time.process_time()
 __import__(module)
 elapsed = time.process_time() - start
@@ -45,8 +52,9 @@ class ImportSuite(MemorySuite):
     def test_the_module_imports_quickly(self) -> None:
         """Processor time beyond OPM's templates and pydantic, the median of five fresh processes.
 
-        A busy machine gets a second and a third try.
+        Byte code is compiled before, as installers do; a busy machine gets a second and a third try.
         """
+        self._import()
         medians: list[float] = []
         while len(medians) < 3 and not any(median <= MAX_IMPORT_MS for median in medians):
             medians.append(statistics.median(self._import()["ms"] for _ in range(5)))
@@ -59,7 +67,18 @@ class ImportSuite(MemorySuite):
 
     def _import(self) -> dict[str, Any]:
         module = self.module or type(self).factory.__module__
-        printed = run_python(_MEASURE, module, json.dumps(HEAVY))
+        environ = {**environment(), "PYTHONPYCACHEPREFIX": _byte_code()}
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        output = run_python(_MEASURE, module, json.dumps(HEAVY), environ=environ)
+        printed = output.partition(_OWN_OUTPUT)[2]  # OPM 2.7 logs to stdout while it is imported
         assert printed.count("\n") == 1, f"importing {module} prints: {printed}"
         result: dict[str, Any] = json.loads(printed)
         return result
+
+
+@functools.cache
+def _byte_code() -> str:
+    """Return a folder for byte code, for as long as this process lives."""
+    folder = tempfile.TemporaryDirectory(prefix="byte-code-")
+    atexit.register(folder.cleanup)
+    return folder.name

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
@@ -203,14 +202,13 @@ def unpack(packed: Mapping[str, Any]) -> AgentMessage:
     )
 
 
-def run_python(code: str, *arguments: str, cwd: Path | None = None) -> str:
+def run_python(code: str, *arguments: str, environ: Mapping[str, str] | None = None) -> str:
     """Run code in a fresh interpreter and return what it printed."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        env=environment(),
-        cwd=cwd,
+        env=environment() if environ is None else environ,
         timeout=60,
         check=False,
     )
