@@ -26,7 +26,7 @@ class Drip:
 
 
 class RawServer:
-    """A server that answers whatever its handler returns; ``requests`` holds (path, body, headers) of each."""
+    """A server that answers whatever its handler returns; ``requests`` holds path, body, headers of each."""
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler

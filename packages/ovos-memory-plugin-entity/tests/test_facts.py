@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ovos_memory.entity.evidence import find_evidence
-from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, is_repeat
+from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind
+from ovos_memory.entity.sameness import is_repeat
 from ovos_memory.entity.slots import slot_of
 
 

@@ -60,7 +60,7 @@ CORRECTED = {
 
 
 def scripted(payload: dict[str, Any]) -> str:
-    """Answer as a small model would: the facts that it sees, repeats of the assistant, inventions, in changing forms."""
+    """Answer as a small model would: facts that it sees, repeats and inventions, in changing forms."""
     said = new_part(payload["messages"][0]["content"])
     found = [fact for words, fact in PLANTED.items() if words in said]
     found += [fact for words, (_, fact) in CORRECTED.items() if words in said]
@@ -157,6 +157,33 @@ def turns(memory: EntityMemory, name: str) -> tuple[list[float], list[float]]:
     return writes, reads
 
 
+class Resting:
+    """A model that pauses for ever."""
+
+    def ready_in_s(self) -> float:
+        return 3_600.0
+
+    def health(self) -> dict[str, Any]:
+        return {}
+
+    def ask(self, prompt: str, **options: Any) -> Any:
+        raise AssertionError("asked while it pauses")
+
+
+@pytest.mark.slow
+def test_a_turn_costs_the_same_among_ten_thousand_sessions(tmp_path: Path) -> None:
+    memory = EntityMemory({"db_path": str(tmp_path / "f.db")}, chat=Resting())
+    taken = []
+    for number in range(10_000):
+        started = time.perf_counter()
+        memory.update_history(pair(f"I like tea number {number}"), f"s{number}")
+        taken.append(time.perf_counter() - started)
+
+    ratio = statistics.median(taken[-100:]) / statistics.median(taken[100:200])
+    print(f"ratio {ratio:.2f}")
+    assert ratio <= 1.5
+
+
 SCRIPT = """
     import sys
     from ovos_memory.core.llm.server import ServerChat
@@ -164,7 +191,8 @@ SCRIPT = """
     from ovos_memory.testing.messages import assistant, user
     memory = EntityMemory({{"db_path": {path!r}, "scope": {scope!r}}}, chat=ServerChat({url!r}, model="m"))
     for number in range(20):
-        memory.update_history([user("I know {who} " + str(number)), assistant("ok")], "{session}" + str(number))
+        said = [user("I know {who} " + str(number)), assistant("ok")]
+        memory.update_history(said, "{session}" + str(number))
     print(memory.workplace.worker.drain(60), flush=True)
     memory.close()
 """

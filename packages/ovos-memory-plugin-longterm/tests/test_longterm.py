@@ -340,7 +340,8 @@ def test_a_json_file_of_version_1_is_taken_over(server: FakeServer, new: Any, tm
 def test_a_database_of_version_1_is_taken_over(server: FakeServer, new: Any, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "sums.db") as old:
         old.execute(
-            "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, summary TEXT, recent TEXT, exchange_count INTEGER, updated_at REAL)"
+            "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, summary TEXT, recent TEXT,"
+            " exchange_count INTEGER, updated_at REAL)"
         )
         old.execute(
             "INSERT INTO sessions VALUES ('s', 'They met in Oslo.', ?, 7, 1.5)", (json.dumps(RECENT),)
@@ -397,7 +398,8 @@ SCRIPT = """
     from ovos_memory.core.llm.server import ServerChat
     from ovos_memory.longterm import LongTermMemory
     from ovos_memory.testing.messages import assistant, user
-    memory = LongTermMemory({{"db_path": {path!r}, "summarize_every": 4}}, chat=ServerChat({url!r}, model="m"))
+    chat = ServerChat({url!r}, model="m")
+    memory = LongTermMemory({{"db_path": {path!r}, "summarize_every": 4}}, chat=chat)
     for number in range(20):
         memory.update_history([user("question {who}" + str(number)), assistant("ok")], "shared")
         memory.update_history([user("question {who}"), assistant("ok")], "{who}" + str(number))

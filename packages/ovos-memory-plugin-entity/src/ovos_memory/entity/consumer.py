@@ -113,7 +113,7 @@ class FactsConsumer:
         )
 
     def keep(self, documents: Sequence[Document], result: Proposals) -> None:
-        """Store what the user's words support, for exchanges that were not forgotten meanwhile, and let go of these."""
+        """Store what the user's words support, unless it was forgotten meanwhile; then let go of it."""
         ledger = self._ledger()
         outcome = Outcome()
 
@@ -134,7 +134,8 @@ class FactsConsumer:
         try:
             reply = self._chat.ask(prompt, max_tokens=tokens, timeout_s=self._timeout_s, schema=self._schema)
         except ServerFailed as error:
-            # Perhaps it is these very exchanges that the server cannot take: it counts, and of several fewer are tried.
+            # Perhaps it is these very exchanges that the server cannot take: it counts, and of several fewer
+            # are tried.
             raise BadReply(str(error)) from error
         if reply.is_unfinished:
             raise BadReply("the model was still thinking at the token limit; it is allowed more from now on")

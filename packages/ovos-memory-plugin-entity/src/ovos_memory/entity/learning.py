@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from ovos_memory.core.types import Document
 from ovos_memory.entity.evidence import find_evidence
 from ovos_memory.entity.extraction import Proposal, Proposals
-from ovos_memory.entity.facts import FactBook, NewFact, guess_kind, is_repeat, tidy
+from ovos_memory.entity.facts import FactBook, NewFact, guess_kind, tidy
+from ovos_memory.entity.sameness import is_repeat
 from ovos_memory.entity.slots import slot_of
 
 
@@ -35,8 +36,8 @@ def said_by_user(document: Document) -> str:
 def take_in(book: FactBook, proposals: Proposals, documents: Sequence[Document]) -> Outcome:
     """Take a model's answer into the book.
 
-    Every fact has to rest on what the user said in one of the documents; the latest that supports it gives it its date.
-    Facts are taken in in the order in which they were said, so that of two the later one stays.
+    Every fact has to rest on what the user said in one of the documents; the latest that supports it gives it
+    its date. Facts are taken in in the order in which they were said, so that of two the later one stays.
 
     Args:
         book: The facts; changed.

@@ -53,7 +53,7 @@ class EntityMemory(ModelMemory):
         return self.boundary.call("facts", lambda: self._known(session), list, session_id=session)
 
     def health(self) -> dict[str, Any]:
-        """Return what went wrong since the process began, what waits, how the model is doing, and what it found."""
+        """Return what went wrong, what waits, how the model is doing, and how much it found."""
         counts = self.workplace.consumer.outcome  # type: ignore[attr-defined]
         return {
             **super().health(),
@@ -62,7 +62,7 @@ class EntityMemory(ModelMemory):
 
     # ------------------------------------------------------------------ hooks
     @classmethod
-    def settings_model(cls) -> type[EntitySettings]:
+    def settings_model(cls) -> type[Any]:
         """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
         from ovos_memory.entity.settings import EntitySettings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ class FactStore:
         return book_of(self._state.load(self._record_of(session_id)))
 
     def update(self, session_id: str, change: Callable[[FactBook], None]) -> None:
-        """Change the facts that a session knows, in one step that no other thread or process comes between."""
+        """Change the facts that a session knows, in one step that nobody comes between."""
         self._settle()
         self._state.update(self._record_of(session_id), lambda record: self._changed(record, change))
 
@@ -58,7 +59,7 @@ class FactStore:
         return SHARED if self._is_global else session_id
 
     def _settle(self) -> None:
-        """Once: bring facts that were stored under the other scope, or by version 1.x, to where this one keeps them."""
+        """Once: bring facts of the other scope, or of version 1.x, to where this scope keeps them."""
         if self._is_settled:
             return
         misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
@@ -66,9 +67,7 @@ class FactStore:
             moved = book_of(self._state.load(name)).all
             for target in dict.fromkeys(SHARED if self._is_global else fact.session for fact in moved):
                 mine = [fact for fact in moved if self._is_global or fact.session == target]
-                self._state.update(
-                    target, lambda record, mine=mine: self._changed(record, lambda book: _adopt(book, mine))
-                )  # type: ignore[misc]
+                self.update_record(target, functools.partial(_adopt, facts=mine))
             self._state.update(name, lambda record: None)
         self._is_settled = True
 

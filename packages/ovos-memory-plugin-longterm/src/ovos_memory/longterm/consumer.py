@@ -1,4 +1,4 @@
-"""The work on a session whose summary is due: ask the model, check its answer, store it, trim what it covers."""
+"""The work on a session whose summary is due: ask, check the answer, store it, trim what it covers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _GIVE_UP_AFTER = 8
 
 @dataclass
 class _Attempts:
-    """What went wrong in a row, for one state of a session: answers that were no good, questions that were refused."""
+    """What went wrong in a row, for one state of a session: bad answers and refused questions."""
 
     covered: int
     rejected: int = 0
@@ -182,7 +182,7 @@ class SummaryConsumer:
             raise self._noted(error, attempts) from error
 
     def _noted(self, error: BadReply | ServerFailed, attempts: _Attempts) -> Exception:
-        """Count what went wrong and return what to raise: a session that fails again and again must not hold up others.
+        """Count what went wrong and return what to raise: no session may hold up the others for ever.
 
         Given up is only the attempt: the session's next exchange makes another, and nothing is trimmed.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ovos_memory.longterm.settings import LongTermSettings
 
 MAX_WINDOW_CHARS = 100_000
-"""Characters of a window that is read; exchanges that wait for a summary may pile up while the model is away."""
+"""Characters of a window that is read; while the model is away exchanges may pile up."""
 
 
 class LongTermMemory(ModelMemory):
@@ -55,14 +55,14 @@ class LongTermMemory(ModelMemory):
         return self.boundary.call("summary", lambda: self._record(session).summary, str, session_id=session)
 
     def health(self) -> dict[str, Any]:
-        """Return what went wrong since the process began, what waits, how the model is doing, and what it wrote."""
+        """Return what went wrong, what waits, how the model is doing, and how much it wrote."""
         consumer = self.workplace.consumer
         counts = {"written": consumer.written, "rejected": consumer.rejected}  # type: ignore[attr-defined]
         return {**super().health(), "summaries": counts}
 
     # ------------------------------------------------------------------ hooks
     @classmethod
-    def settings_model(cls) -> type[LongTermSettings]:
+    def settings_model(cls) -> type[Any]:
         """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
         from ovos_memory.longterm.settings import LongTermSettings
 
@@ -115,7 +115,7 @@ class LongTermMemory(ModelMemory):
         return [message for turn in turns[max(0, len(turns) - wanted) :] for message in turn]
 
     def _settled(self, session_id: str) -> SummaryRecord:
-        """Return the session's record, after moving what version 1.x kept beside the summary into the ledger."""
+        """Return the session's record, after moving the messages of version 1.x into the ledger."""
         record = self._record(session_id)
         return self._take_over(session_id, record) if record.recent else record
 

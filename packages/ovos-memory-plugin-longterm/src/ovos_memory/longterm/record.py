@@ -56,7 +56,7 @@ class SummaryRecord:
         return stored
 
     def is_taken(self, by_other_than: str, now: float, lease_s: float) -> bool:
-        """Tell whether somebody else is at work; a lease that reaches too far ahead is one of a clock set back."""
+        """Tell whether somebody else is at work; a lease that reaches too far ahead does not count."""
         return self.worker not in ("", by_other_than) and now < self.worker_until <= now + 2 * lease_s
 
     def released(self) -> SummaryRecord:
@@ -71,8 +71,8 @@ class SummaryRecord:
 def convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
     """Return the sessions of a file that version 1.x wrote.
 
-    ``{session: {"summary", "recent": [{"role", "content"}], "exchange_count", "updated_at"}}``; in SQLite the rows of
-    ``sessions`` with ``recent`` as JSON text.
+    ``{session: {"summary", "recent": [{"role", "content"}], "exchange_count", "updated_at"}}``; in SQLite the
+    rows of ``sessions`` with ``recent`` as JSON text.
     """
     converted: dict[str, dict[str, Any]] = {}
     for session_id, stored in found.items():

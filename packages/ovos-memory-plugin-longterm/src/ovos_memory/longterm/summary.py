@@ -10,8 +10,8 @@ from ovos_memory.core.errors import BadReply
 from ovos_memory.core.text import fill, fold, share, truncate
 from ovos_memory.core.types import Document
 
-DEFAULT_PROMPT = """You keep the running summary of a conversation between a user and an assistant, so that nothing \
-important is lost when the conversation itself is no longer shown.
+DEFAULT_PROMPT = """You keep the running summary of a conversation between a user and an assistant, so that \
+nothing important is lost when the conversation itself is no longer shown.
 
 Summary so far:
 {summary}
@@ -19,14 +19,14 @@ Summary so far:
 What was said since then:
 {exchanges}
 
-Write the new summary. Carry over everything from the summary so far that may still matter: all names, dates, numbers, \
-places, decisions, wishes and open questions. Correct what has changed, then add what is new. Write plain sentences in \
-the language of the conversation, at most {words} words. Answer with the summary only."""
+Write the new summary. Carry over everything from the summary so far that may still matter: all names, dates,
+numbers, \ places, decisions, wishes and open questions. Correct what has changed, then add what is new. Write
+plain sentences in \ the language of the conversation, at most {words} words. Answer with the summary only."""
 
 RETRY_HINT = "\n\nThese details of the summary so far must not get lost: {details}."
 
 CHARS_PER_TOKEN = 4
-"""A token of European languages; others have fewer characters in one, so the bound in characters holds for all."""
+"""In European languages; others have fewer, so the bound in characters holds for all."""
 MAX_PIECE_CHARS = 6_000
 """Characters of exchanges in one question."""
 MIN_PIECE_CHARS = 500
@@ -42,13 +42,16 @@ LAST_TRY = 2
 _PREAMBLE = re.compile(
     r"^(?:(?:sure|okay|ok|certainly|of course|absolutely|great)\b[^\n:.!]{0,80}[!.:]\s*)?"
     r"(?:(?:here(?:'s| is)|this is|below is)\b[^\n:]{0,80}:\s*)?"
-    r"(?:\W{0,4}(?:new |updated |running |the )*(?:summary|zusammenfassung|resumen|resumo|résumé|riassunto|samenvatting)"
+    r"(?:\W{0,4}(?:new |updated |running |the )*(?:summary|zusammenfassung|resumen|resumo|résumé"
+    r"|riassunto|samenvatting)"
     r"(?: so far)?\W{0,4}:\s*)?",
     re.IGNORECASE,
 )
 _CHATTY = re.compile(
-    r"\b(?:as an ai|i(?:'m| am) (?:sorry|unable|an ai|happy to)|i can(?:'t|not) (?:help|summari[sz]e|assist|provide)|how can i (?:help|assist)"
-    r"|let me know if|please provide|would you like me to|es tut mir leid, ich|lo siento, (?:no|pero)|je suis désolé)\b",
+    r"\b(?:as an ai|i(?:'m| am) (?:sorry|unable|an ai|happy to)|i can(?:'t|not) (?:help|summari[sz]e"
+    r"|assist|provide)|how can i (?:help|assist)"
+    r"|let me know if|please provide|would you like me to|es tut mir leid, ich|lo siento, (?:no|pero)|je"
+    r" suis désolé)\b",
     re.IGNORECASE,
 )
 _REFUSING_START = 160
@@ -109,8 +112,9 @@ def accept(reply: str, previous: str, documents: Sequence[Document], *, limit: i
         previous: The summary so far, ``""`` at first.
         documents: What the model was to add.
         limit: Characters of a summary.
-        rejected: Answers to this question that were no good. A summary that came back unchanged is good enough the
-            second time; from the third on one may lose details: the sentences that held them are carried over.
+        rejected: Answers to this question that were no good. A summary that came back unchanged is good
+            enough the second time; from the third on one may lose details: the sentences that held them are
+            carried over.
 
     Raises:
         BadReply: It is empty, an echo, chatter, too short, or it lost too much of the previous summary.
@@ -155,7 +159,7 @@ def lost_details(previous: str, text: str) -> list[str]:
 
 
 def carry_over(text: str, previous: str, lost: Sequence[str], *, limit: int) -> str:
-    """Return the summary with the previous one's sentences that hold lost details put behind it, as far as there is room."""
+    """Return the summary, and behind it the sentences of the previous one that hold lost details."""
     missing = {fold(word) for word in lost}
     for sentence in _SENTENCE.findall(previous) if missing else ():
         sentence = sentence.strip()
@@ -167,7 +171,7 @@ def carry_over(text: str, previous: str, lost: Sequence[str], *, limit: int) -> 
 
 
 def bounded(text: str, limit: int) -> str:
-    """Return a summary of at most ``limit`` characters, cut behind a sentence where one ends late enough."""
+    """Return a summary of at most ``limit`` characters, cut behind a sentence if one ends late."""
     if len(text) <= limit:
         return text
     end = 0

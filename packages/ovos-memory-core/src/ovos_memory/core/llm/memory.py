@@ -1,4 +1,4 @@
-"""The base of the memories that a language model works for: the turn records and returns, the model's work comes later."""
+"""The base of the memories that a language model works for: a turn records, the model's work comes later."""
 
 from __future__ import annotations
 
@@ -73,6 +73,11 @@ class ModelMemory(PlainMemory):
     # ------------------------------------------------------------------ hooks
     @classmethod
     @abc.abstractmethod
+    def settings_model(cls) -> type[Any]:
+        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
+
+    @classmethod
+    @abc.abstractmethod
     def _hire(cls, workplace: Workplace, settings: Any) -> Consumer[Any]:
         """Return the consumer that does the model's work; it must not refer to a memory."""
 
@@ -85,8 +90,8 @@ class ModelMemory(PlainMemory):
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:
         """Record messages; exchanges that are complete are on disk when the call returns.
 
-        The model's work on them comes later and elsewhere; only with ``max_wait_s`` set does the call wait for it.
-        The caller's messages are not touched.  It never raises for I/O or for a model that fails.
+        The model's work on them comes later and elsewhere; only with ``max_wait_s`` set does the call wait
+        for it. The caller's messages are not touched.  It never raises for I/O or for a model that fails.
         """
         session = session_key(session_id)
         documents = self.boundary.call(
@@ -99,7 +104,7 @@ class ModelMemory(PlainMemory):
             self.boundary.call("wait", lambda: self._wait(session), lambda: None, session_id=session)
 
     def close(self) -> None:
-        """Give pending work up to five seconds, write what is held and let go; the memory may be used again."""
+        """Give pending work up to five seconds, write what is held and let go; it may be used again."""
         self.boundary.call("close", self._close, lambda: None)
 
     def health(self) -> dict[str, Any]:

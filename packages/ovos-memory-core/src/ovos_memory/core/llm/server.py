@@ -15,7 +15,7 @@ from ovos_memory.core.llm.reply import Reply, ServerFailed, TokenBudget
 from ovos_memory.core.text import clean
 
 FORMS = ("json_schema", "json_object", "none")
-"""Ways to ask for JSON, tried in this order: OpenAI's; the one of llama-cpp-python's server; in words alone."""
+"""Ways to ask for JSON, in this order: OpenAI's; llama-cpp-python's server's; in words alone."""
 
 _REJECTS_FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 _REJECTS_REQUEST = frozenset({400, 413, 422})
@@ -138,7 +138,7 @@ class ServerChat:
         raise AssertionError("unreachable: the last form returns or raises")
 
     def _forms_to_try(self) -> tuple[str, ...]:
-        """Return the forms to try: from the one that worked last; a server in trouble gets a single request."""
+        """Return the forms to try: from the one that worked last; in trouble only one."""
         if self.breaker.is_open:
             return (self._form or "none",)
         return FORMS[FORMS.index(self._form or FORMS[0]) :]

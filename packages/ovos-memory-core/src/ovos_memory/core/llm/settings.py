@@ -36,7 +36,7 @@ class ChatSettings(Settings):
     )
     request_options: dict[str, Any] = Field(
         default_factory=dict,
-        description='More members for the request body, e.g. `{"chat_template_kwargs": {"enable_thinking": false}}`.',
+        description="More members for the request body, as the server knows them.",
     )
     max_wait_s: NonNegative = Field(
         0.0, description="Seconds that recording a turn waits for the model's work on it; 0: nobody waits."
@@ -62,12 +62,12 @@ class ModelMemorySettings(ChatSettings):
     )
     backend: Backend | None = Field(
         None,
-        description="How results are stored: `json` (one file), `sqlite` (for many sessions), `memory` (RAM only). "
+        description="How results are stored: `json` (one file), `sqlite` (many sessions), `memory` (RAM). "
         "null: `sqlite` when `db_path` ends in `.db`, else `json`.",
     )
     db_path: str | None = Field(
         None,
-        description="The file; `:memory:`: RAM only. What is still to be done lies beside it, in `<db_path>.pending.db`.",
+        description="The file; `:memory:`: RAM only. Pending work lies beside it, in `<db_path>.pending.db`.",
     )
 
     @property
