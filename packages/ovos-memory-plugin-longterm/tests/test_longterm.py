@@ -124,6 +124,7 @@ def test_the_summary_never_crosses_sessions(server: FakeServer, new: Any) -> Non
         "<think>what shall I say",
         "I'm sorry, I cannot summarize this conversation.",
         "User: question 0\nAssistant: answer 0\nUser: question 1\nAssistant: answer 1",
+        "User: I like Oslo.\nAssistant: Nice.\n\nThe new summary is all of it.",
         "Summary so far: nothing. What was said since then: question 0",
     ],
 )
@@ -377,7 +378,7 @@ def test_a_slow_endpoint_slows_no_turn(server: FakeServer, new: Any, tmp_path: P
     server.mode = "no_answer"
     memory = new(db_path=str(tmp_path / f"s.{backend}"), backend=backend, request_timeout=30)
     talk(memory, 8, session="warm", wait=False)
-    for attempt in range(5):  # a machine that others use as well may need another try
+    for attempt in range(10):  # a machine that others use as well may need another try
         writes, reads = [], []
         for number in range(200):
             session = f"{attempt}-{number % 20}"

@@ -79,7 +79,7 @@ def is_same_word(one: str, other: str, *, strict: bool = False) -> bool:
     Args:
         one: A word.
         other: A word.
-        strict: For names: only endings of up to two letters may differ.
+        strict: For names: five letters agree, and only endings of up to two may differ.
     """
     if one == other:
         return True
@@ -91,7 +91,7 @@ def is_same_word(one: str, other: str, *, strict: bool = False) -> bool:
         if a != b:
             break
         common += 1
-    return common >= 4 and common >= (longer - 2 if strict else 0.6 * longer)
+    return common >= max(5, longer - 2) if strict else common >= max(4, 0.6 * longer)
 
 
 def is_among(token: Token, others: frozenset[str]) -> bool:

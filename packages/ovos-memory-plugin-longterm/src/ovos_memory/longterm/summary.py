@@ -57,6 +57,7 @@ _CHATTY = re.compile(
 _REFUSING_START = 160
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?。！？]+(?!\d)|\n|$|\.(?=\d))*")
 _DETAIL = re.compile(r"[^\W_]+(?:[-.:/'’][^\W_]+)*")
+_TURN = re.compile(r"^\W*(?:user|assistant)\W*:", re.IGNORECASE | re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
 
 
@@ -212,6 +213,8 @@ def _is_echo(text: str, documents: Sequence[Document]) -> bool:
     """Tell whether a reply is the question over again: our instructions, or the exchanges."""
     same = _plain(text)
     if "what was said since then" in same or "summary so far:" in same or same in _plain(DEFAULT_PROMPT):
+        return True
+    if len(_TURN.findall(text)) >= 2:
         return True
     transcript = _plain(_said(documents))
     return len(same) > 40 and (
