@@ -13,7 +13,7 @@ import pytest
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, MultimodalAgentMessage, ToolCall
 
 from ovos_memory.core.errors import DocumentGone, StoreLocked, StoreTooNew
-from ovos_memory.core.ledger import SqliteLedger
+from ovos_memory.core.ledger import Ledger, SqliteLedger
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.types import Document, Exchange
 
@@ -70,6 +70,14 @@ def ledger(database: Database) -> SqliteLedger:
 
 def file_ledger(path: Path, **options: object) -> SqliteLedger:
     return SqliteLedger(open_database(path, plugin=PLUGIN), **options)  # type: ignore[arg-type]
+
+
+def test_the_ledger_is_what_the_protocol_says(database: Database):
+    ledger: Ledger = SqliteLedger(database)
+
+    offered = {name for kind in Ledger.__mro__ for name in vars(kind) if not name.startswith("_")}
+    assert offered
+    assert all(callable(getattr(ledger, name)) for name in offered)
 
 
 # ---------------------------------------------------------------------- recording

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreLocked, StoreUnavailable
-from ovos_memory.core.sqlite_errors import is_only_index, meaning
+from ovos_memory.core.sqlite_errors import meaning
+from ovos_memory.core.sqlite_open import is_only_index
 
 TEXTS = {
     "database is locked": (5, StoreLocked),
@@ -71,6 +72,7 @@ def test_a_malformed_index_and_a_malformed_file_are_told_apart_without_codes(tmp
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE VIRTUAL TABLE words USING fts5(text)")
         connection.executemany("INSERT INTO words VALUES (?)", [(f"tea {n}",) for n in range(500)])
+        connection.commit()
         connection.execute("UPDATE words_data SET block = x'00ff00ff00ff' WHERE id > 1")
     connection.close()
     good = path.read_bytes()

@@ -22,8 +22,11 @@ from ovos_memory.core.ledger_codec import (
 )
 from ovos_memory.core.ledger_notes import LedgerNotes
 from ovos_memory.core.ledger_queue import LedgerQueue
+from ovos_memory.core.ledger_types import Ledger
 from ovos_memory.core.sqlite import WAIT_S, Database
 from ovos_memory.core.types import Document, Exchange
+
+__all__ = ["AttachedIndex", "Ledger", "SqliteLedger"]
 
 
 class AttachedIndex(Protocol):

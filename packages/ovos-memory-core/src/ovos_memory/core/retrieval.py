@@ -107,7 +107,7 @@ class RecallingMemory(AgentContextManager):
                 recall=recall,
                 history=tuple(history),
                 utterance=spoken,
-                query=query,
+                query=spoken,
                 call_id=self._call_id(session, history),
                 tool_name=self.settings.context.tool_name,
                 system_prompt_template=self.settings.system_prompt_template,

@@ -28,6 +28,9 @@ def really_said(messages: Iterable[Any] | None) -> list[AgentMessage]:
         if message.role is MessageRole.TOOL and (message.tool_call_id or "").startswith(INJECTED_CALL_PREFIX):
             continue
         message.tool_calls = calls or None
-        message.content = strip_injected(message.content)
+        own = strip_injected(message.content)
+        if message.content and not own and not message.tool_calls:
+            continue
+        message.content = own
         said.append(message)
     return said

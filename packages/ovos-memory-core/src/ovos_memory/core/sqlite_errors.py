@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -70,16 +69,3 @@ def meaning(error: sqlite3.Error, path: Path | str, plugin: str) -> OvosMemoryEr
             f"{where} cannot be used ({error}); check that folder, permissions and disk are right"
         )
     return None
-
-
-def is_only_index(path: Path) -> bool:
-    """Tell whether the tables of a malformed database are whole, so that a search index is to blame.
-
-    Needed where Python does not pass SQLite's extended codes on.  Cost: reads the whole file.
-    """
-    try:
-        with contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
-            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.Error:
-        return False
-    return found == "ok" or "fts5 table" in found.lower()

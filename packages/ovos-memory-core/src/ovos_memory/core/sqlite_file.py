@@ -15,8 +15,15 @@ from ovos_utils.log import LOG
 from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreLocked, StoreUnavailable
 from ovos_memory.core.files import file_id, folder_lock, make_private_folder, set_aside
 from ovos_memory.core.shared import ProcessLock
-from ovos_memory.core.sqlite_errors import is_only_index, meaning
-from ovos_memory.core.sqlite_open import Connect, Connection, can_be_written, prepare_file, refuse_newer
+from ovos_memory.core.sqlite_errors import meaning
+from ovos_memory.core.sqlite_open import (
+    Connect,
+    Connection,
+    can_be_written,
+    is_only_index,
+    prepare_file,
+    refuse_newer,
+)
 from ovos_memory.core.sqlite_pool import Pool
 from ovos_memory.core.sqlite_schema import Schema
 

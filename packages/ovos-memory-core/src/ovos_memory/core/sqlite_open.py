@@ -164,6 +164,19 @@ def open_for_reading(path: Path, mode: Mode, open_connection: Connect, wait_s: f
     return connection
 
 
+def is_only_index(path: Path) -> bool:
+    """Tell whether the tables of a malformed database are whole, so that a search index is to blame.
+
+    Needed where Python does not pass SQLite's extended codes on.  Cost: reads the whole file.
+    """
+    try:
+        with contextlib.closing(connect(file_uri(path, "ro"))) as connection:
+            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.Error:
+        return False
+    return found == "ok" or "fts5 table" in found.lower()
+
+
 def backup_database_1x(path: Path) -> Path:
     """Copy a database that 1.x left to ``<name>.1x.bak`` (mode 0600), durably, before it is converted.
 

@@ -20,6 +20,7 @@ MAX_HELD = 1_000
 """Changes kept while the store cannot be written; beyond it the oldest are lost, and counted."""
 _PATIENT_AGAIN_S = 1.0
 _RETRY_FROM_S, _RETRY_TO_S = 0.25, 30.0
+_EXIT_S = 2.0
 
 _live: weakref.WeakSet[ResilientState] = weakref.WeakSet()
 
@@ -251,8 +252,11 @@ def _retry(state: ResilientState, stop: threading.Event) -> None:
 
 
 def _flush_all() -> None:
+    """Write what is held when the process ends; does not begin another store after two seconds."""
+    deadline = time.monotonic() + _EXIT_S
     for state in list(_live):
-        state.flush()
+        if state._held and time.monotonic() < deadline:
+            state.flush()
 
 
 def _after_fork_in_child() -> None:

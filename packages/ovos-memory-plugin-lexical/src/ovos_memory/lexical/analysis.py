@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ovos_memory.lexical.folding import fold
 from ovos_memory.lexical.function_words import function_words, spoken_languages, unspaced_function_words
 from ovos_memory.lexical.languages import Languages, stemmer
-from ovos_memory.lexical.tokens import Token, tokens
+from ovos_memory.lexical.tokens import Token, is_plain, tokens
 
 REVISION = 1
 """Raised whenever the same text would come out as other terms; indexes are rebuilt then."""
@@ -73,7 +73,7 @@ class Analyzer:
 
     def _terms_of_run(self, run: str) -> Iterator[str]:
         for token in tokens(run):
-            if token.kind in ("single", "pair"):
+            if token.is_gram:
                 yield token.text
             elif not self._is_function_word(token.text):
                 yield self._stem(token.text)
@@ -83,27 +83,36 @@ class Analyzer:
 
     def _stem(self, word: str) -> str:
         stem = stemmer(self._languages.of(word))
-        return word if stem is None or not word.isalpha() else stem(word)
+        return word if stem is None or not is_plain(word) else stem(word)
 
     def query(self, text: str) -> list[Word]:
         """Return the words of a query that carry its meaning, each once; empty when there are none.
 
         Function words are those of the store's language and of the language that the query itself seems to be in.
         """
-        folded = fold(text)
-        is_function = self._function_test(folded)
+        pieces = [list(_telling(tokens(piece))) for piece in _without_unspaced_function_words(fold(text))]
+        spelt = {token.text for piece in pieces for token in piece if not token.is_gram}
+        foreign = self._foreign_function_words(spelt)
+        words = self._content_words(pieces, foreign)
+        # Two short words of one language may look like function words of another (cá voi, a whale in Vietnamese).
+        return words if words or len(spelt) > 2 else self._content_words(pieces, frozenset())
+
+    def _content_words(self, pieces: list[list[Token]], foreign: frozenset[str]) -> list[Word]:
         words: dict[str, Word] = {}
         group = 0
-        for piece in _without_unspaced_function_words(folded):
+        for piece in pieces:
             run = -1
-            for token in _telling(tokens(piece)):
-                is_gram = token.kind in ("single", "pair")
-                if not is_gram and is_function(token.text):
+            for token in piece:
+                if not token.is_gram and (token.text in foreign or self._is_function_word(token.text)):
                     continue
-                group, run = group + (not is_gram or token.run != run), token.run
-                term = token.text if is_gram else self._stem(token.text)
-                words.setdefault(term, Word(term, is_gram, group))
+                group, run = group + (not token.is_gram or token.run != run), token.run
+                term = token.text if token.is_gram else self._stem(token.text)
+                words.setdefault(term, Word(term, token.is_gram, group))
         return list(words.values())
+
+    def _foreign_function_words(self, words: Iterable[str]) -> frozenset[str]:
+        languages, evidence = spoken_languages(words)
+        return frozenset().union(*map(function_words, languages)) if evidence >= 2 else frozenset()
 
     def is_exact(self, term: str) -> bool:
         """Tell whether the stemmer can be trusted to bring all forms of the term's word together."""
@@ -111,16 +120,7 @@ class Analyzer:
 
     def has_function_words(self, text: str) -> bool:
         """Tell whether a query is in a language whose function words are known."""
-        return bool(spoken_languages(_letters(fold(text))))
-
-    def _function_test(self, folded: str) -> Callable[[str], bool]:
-        spoken = spoken_languages(_letters(folded))
-        lists = [function_words(language) for language in spoken] if len(spoken) == 1 else []
-        return lambda word: self._is_function_word(word) or any(word in listed for listed in lists)
-
-
-def _letters(folded: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[^\W\d_]+", folded))
+        return spoken_languages({token.text for token in tokens(fold(text))})[1] > 0
 
 
 _RUN = re.compile(r"[^\s,;!?()\[\]{}<>\"“”„«»…。、！？，]+")

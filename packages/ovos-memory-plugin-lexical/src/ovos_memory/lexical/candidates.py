@@ -12,9 +12,11 @@ from ovos_memory.lexical.index import LexicalIndex
 from ovos_memory.lexical.index_tables import session_query, term_query
 from ovos_memory.lexical.scoring import Concept, rarity
 
-MAX_POSTINGS = 3_000
+MAX_POSTINGS = 6_000
 """Postings read for one query."""
 MAX_CANDIDATES = 300
+_BESIDE = 0.5
+"""What the words of the documents recorded just before and after count for."""
 _MAX_DATED_POSTINGS = 1_000
 """Postings read for each time that a query names, beside the others."""
 
@@ -24,7 +26,8 @@ class Candidates:
     """Chooses the documents that are worth scoring.
 
     The rarest word is always searched, the newest documents first where it is in too many; commoner words follow while
-    the budget lasts.  Of what they find, the documents with the most weight of words win, of equals the newest.
+    the budget lasts.  Of what they find, the documents with the most weight of words win, of equals the newest.  Rows
+    are in order of arrival, so those next to each other are mostly of one conversation and vouch for each other.
 
     Attributes:
         index: Where to search.
@@ -54,7 +57,14 @@ class Candidates:
                 for row, weight in self._postings(_MAX_DATED_POSTINGS, rows).items():
                     found[row] = max(found.get(row, 0.0), weight * MAX_BOOST)
         wanted = max(MAX_CANDIDATES, 3 * limit)
-        best = heapq.nlargest(wanted, ((weight, row) for row, weight in found.items()))
+        near = found.get
+        best = heapq.nlargest(
+            wanted,
+            [
+                (weight + _BESIDE * (near(row - 1, 0.0) + near(row + 1, 0.0)), row)
+                for row, weight in found.items()
+            ],
+        )
         return [row for _, row in best]
 
     def _postings(self, left: int, rows: tuple[int, int] | None = None) -> dict[int, float]:

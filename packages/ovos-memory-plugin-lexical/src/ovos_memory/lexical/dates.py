@@ -26,7 +26,7 @@ _NAMED = re.compile(
     rf"(?:(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?\b(?P<month>{_MONTH})\b\.?"
     r"(?:\s+(?P<later>\d{1,2})(?:st|nd|rd|th)?(?![\d:]))?(?:,?\s+(?:of\s+)?(?P<year>\d{4})\b)?"
 )
-_VERB_OR_MONTH = re.compile(r"\b(?:in|on|of|since|until|till|by|during|last|this|next|early|mid|late)\s+$")
+_BEFORE_A_MONTH = re.compile(r"\b(?:in|on|of|since|until|till|by|during|last|this|next|early|mid|late)\s+$")
 _YEAR = re.compile(r"\b(?:in|of|during|since|by|year)\s+((?:19|20)\d\d)\b")
 _RELATIVE = re.compile(
     rf"\b(?:(today|tonight|yesterday)|(last|this)\s+(night|week|weekend|month|year|{'|'.join(_WEEKDAYS)})"
@@ -79,7 +79,9 @@ def named_times(question: str, now: float) -> list[Span]:
     moment = datetime.fromtimestamp(now, timezone.utc)
     spans = [*_iso(text), *_by_month(text, moment), *_relative(text, moment)]
     if not spans:
-        spans = [span for found in _YEAR.finditer(text) if (span := _span(int(found[1]), None, None, fades=False))]
+        spans = [
+            span for found in _YEAR.finditer(text) if (span := _span(int(found[1]), None, None, fades=False))
+        ]
     return spans
 
 
@@ -98,9 +100,9 @@ def _iso(text: str) -> Iterator[Span]:
 def _by_month(text: str, now: datetime) -> Iterator[Span]:
     for found in _NAMED.finditer(text):
         day = found["day"] or found["later"]
-        if found["month"] in ("may", "mar", "march") and not (day or found["year"]):
-            if not _VERB_OR_MONTH.search(text[: found.start("month")]):
-                continue
+        is_doubtful = found["month"] in ("may", "mar", "march") and not (day or found["year"])
+        if is_doubtful and not _BEFORE_A_MONTH.search(text[: found.start("month")]):
+            continue
         month, day_number = _NUMBERS[found["month"]], int(day) if day else None
         years = [int(found["year"])] if found["year"] else [now.year, now.year - 1]
         for year in years:
@@ -137,7 +139,11 @@ def _calendar_unit(unit: str, today: datetime, *, is_last: bool) -> Span:
         saturday = monday + timedelta(days=5 - 7 * (is_last or today.weekday() < 5))
         return _days(saturday, 2)
     months = today.year * 12 + today.month - 1 - is_last
-    span = _span(months // 12, months % 12 + 1, None) if unit == "month" else _span(today.year - is_last, None, None)
+    span = (
+        _span(months // 12, months % 12 + 1, None)
+        if unit == "month"
+        else _span(today.year - is_last, None, None)
+    )
     assert span is not None
     return span
 

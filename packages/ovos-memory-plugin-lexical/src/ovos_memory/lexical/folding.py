@@ -25,6 +25,8 @@ _FOLDED = re.compile(
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f"
     "\ufe20-\ufe2f\u00ad\u200c\u200d\u2060\ufeff]+"
 )
+# Between Persian morphemes the non-joiner stands for a blank; elsewhere it only steers rendering.
+_PERSIAN_JOINT = re.compile("(?<=[\u0600-\u06ff])\u200c")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 
 
@@ -36,6 +38,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    text = _PERSIAN_JOINT.sub(" ", text)
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     for parts, letter in _OWN_LETTERS:
         text = text.replace(parts, letter)

@@ -6,45 +6,19 @@ A document is indexed some time after it was recorded, together with others; unt
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ovos_memory.core.ledger_codec import document_of, session_key
-from ovos_memory.core.text import identity
 from ovos_memory.core.types import Document
 from ovos_memory.lexical.analysis import Analyzer
+from ovos_memory.lexical.drafts import Draft, Drafts
 from ovos_memory.lexical.index_tables import Entry, IndexState, IndexTables, pack_terms, unpack_terms
 
 SLICE = 64
 """Documents indexed in one transaction; about as many may wait for it."""
-_CACHED_DRAFTS = 512
 _PAGE = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A document as the analyzer sees it.
-
-    Attributes:
-        row: Its row in the ledger; negative while it is only in memory.
-        session: Its session's number, -1 while that is not known.
-        n: Its number in the session.
-        created_at: Epoch seconds.
-        digest: Equal for identical documents of a session.
-        counts: Term -> how often it occurs.
-        words: Terms, repeats included.
-    """
-
-    row: int
-    session: int
-    n: int
-    created_at: float
-    digest: int
-    counts: dict[str, int]
-    words: int
 
 
 class LexicalIndex:
@@ -64,7 +38,7 @@ class LexicalIndex:
             f"SELECT d.row, s.id, d.n, d.question, d.answer, NULL, d.text, NULL, d.created_at, d.change, d.session"
             f" FROM {prefix}documents d JOIN {prefix}sessions s ON s.key = d.session"
         )
-        self._drafts: dict[tuple[int, int], Draft] = {}
+        self.drafts = Drafts(analyzer)
 
     # ------------------------------------------------------------------ life
     def open(self, connection: sqlite3.Connection) -> IndexState:
@@ -91,10 +65,9 @@ class LexicalIndex:
             f"{self._select} WHERE d.change > ? ORDER BY d.change LIMIT {SLICE}", (state.high,)
         ).fetchall()
         if rows:
-            state = self._add(connection, state, [self._draft_of(row) for row in rows])
+            state = self._add(connection, state, [self.drafts.of_row(row) for row in rows])
             self.tables.save(connection, replace(state, high=rows[-1][9]))
-            for row in rows:
-                self._drafts.pop((row[0], row[9]), None)
+            self.drafts.drop((row[0], row[9]) for row in rows)
         return len(rows)
 
     def add_older(self, connection: sqlite3.Connection, limit: int = SLICE) -> bool:
@@ -105,7 +78,7 @@ class LexicalIndex:
         rows = connection.execute(
             f"{self._select} WHERE d.change <= ? ORDER BY d.change DESC LIMIT ?", (state.low, limit)
         ).fetchall()
-        state = self._add(connection, state, [self._draft_of(row) for row in reversed(rows)])
+        state = self._add(connection, state, [self.drafts.of_row(row) for row in reversed(rows)])
         low = rows[-1][9] - 1 if len(rows) == limit else 0
         self.tables.save(connection, replace(state, low=low))
         return low > 0
@@ -126,14 +99,14 @@ class LexicalIndex:
         keys = self._newest_keys(connection, "change > ?", high, session, limit)
         if low > 0:
             keys += self._newest_keys(connection, "change <= ?", low, session, limit)
-        missing = [change for row, change in keys if (row, change) not in self._drafts]
+        found = {key: draft for key in keys if (draft := self.drafts.get(*key)) is not None}
+        missing = [change for row, change in keys if (row, change) not in found]
         for start in range(0, len(missing), SLICE):
             page = missing[start : start + SLICE]
             marks = ",".join("?" * len(page))
-            for found in connection.execute(f"{self._select} WHERE d.change IN ({marks})", page):
-                self._keep(found[9], self._draft_of(found))
-        drafts = [draft for key in keys if (draft := self._drafts.get(key)) is not None]
-        return sorted(drafts, key=lambda draft: draft.row)
+            for row in connection.execute(f"{self._select} WHERE d.change IN ({marks})", page):
+                found[row[0], row[9]] = self.drafts.of_row(row)
+        return sorted(found.values(), key=lambda draft: draft.row)
 
     def _newest_keys(
         self, connection: sqlite3.Connection, condition: str, change: int, session: int | None, limit: int
@@ -166,10 +139,18 @@ class LexicalIndex:
     def of_session(self, connection: sqlite3.Connection, session: int, limit: int) -> list[Entry] | None:
         """Return all entries of a session in order; ``None`` when it has more than ``limit`` documents."""
         rows = f"SELECT row FROM {self._documents} WHERE session = ?"
-        count = connection.execute(f"SELECT count(*) FROM ({rows} LIMIT ?)", (session, limit + 1)).fetchone()[0]
-        return self.tables.entries(connection, f"row IN ({rows}) ORDER BY n", (session,)) if count <= limit else None
+        count = connection.execute(f"SELECT count(*) FROM ({rows} LIMIT ?)", (session, limit + 1)).fetchone()[
+            0
+        ]
+        return (
+            self.tables.entries(connection, f"row IN ({rows}) ORDER BY n", (session,))
+            if count <= limit
+            else None
+        )
 
-    def rows_between(self, connection: sqlite3.Connection, start: float, end: float) -> tuple[int, int] | None:
+    def rows_between(
+        self, connection: sqlite3.Connection, start: float, end: float
+    ) -> tuple[int, int] | None:
         """Return the first and last row of a time, taking rows to be in order of time; ``None`` when there are none.
 
         Cost: two binary searches.
@@ -184,38 +165,14 @@ class LexicalIndex:
         while low < high:
             middle = (low + high) // 2
             row, created_at = connection.execute(
-                f"SELECT row, created_at FROM {self._documents} WHERE row >= ? ORDER BY row LIMIT 1", (middle,)
+                f"SELECT row, created_at FROM {self._documents} WHERE row >= ? ORDER BY row LIMIT 1",
+                (middle,),
             ).fetchone()
             if created_at < moment:
                 low = row + 1
             else:
                 high = middle
         return low
-
-    def held_draft(self, document: Document, row: int, session: int) -> Draft:
-        """Return a document that is not in the ledger (or not as it is now) as it will be indexed."""
-        key = (-1, _digest(document))
-        draft = self._drafts.get(key)
-        if draft is None:
-            draft = self._drafts[key] = self._analysed(document, session)
-        return replace(draft, row=row, session=session, n=document.n, created_at=document.created_at)
-
-    def _keep(self, change: int, draft: Draft) -> None:
-        if len(self._drafts) >= _CACHED_DRAFTS:
-            self._drafts.clear()
-        self._drafts[draft.row, change] = draft
-
-    def _draft_of(self, row: tuple[object, ...]) -> Draft:
-        document = document_of(row[:10])
-        known = self._drafts.get((document.row, document.change))
-        return known or self._analysed(document, int(row[10]))  # type: ignore[call-overload]
-
-    def _analysed(self, document: Document, session: int) -> Draft:
-        said = document.text if document.text is not None else f"{document.question}\n{document.answer}"
-        terms = self.analyzer.terms(said)
-        return Draft(
-            document.row, session, document.n, document.created_at, _digest(document), dict(Counter(terms)), len(terms)
-        )
 
     # ------------------------------------------------------------------ adding and removing
     def _add(self, connection: sqlite3.Connection, state: IndexState, drafts: Sequence[Draft]) -> IndexState:
@@ -265,7 +222,7 @@ class LexicalIndex:
             return
         gone_documents = gone_words = 0
         for document in documents:
-            self._drafts.pop((document.row, document.change), None)
+            self.drafts.drop([(document.row, document.change)])
             entry = self.tables.by_rows(connection, [document.row]).get(document.row)
             if entry is None:
                 continue
@@ -279,7 +236,8 @@ class LexicalIndex:
             self.tables.count_terms(connection, [(-1, number) for number in unpack_terms(entry.terms)])
             gone_documents, gone_words = gone_documents + 1, gone_words + entry.words
         self.tables.save(
-            connection, replace(state, documents=state.documents - gone_documents, words=state.words - gone_words)
+            connection,
+            replace(state, documents=state.documents - gone_documents, words=state.words - gone_words),
         )
 
 
@@ -294,10 +252,3 @@ def _entry(draft: Draft, numbers: dict[str, int]) -> Entry:
         words=draft.words,
         terms=pack_terms((numbers[term], count) for term, count in draft.counts.items()),
     )
-
-
-def _digest(document: Document) -> int:
-    """Return 64 bits that are equal for identical documents of a session."""
-    said = identity(document.content).encode("utf-8", "surrogatepass")
-    whole = hashlib.blake2b(said, digest_size=8, key=hashlib.sha256(session_key(document.session_id)).digest())
-    return int.from_bytes(whole.digest(), "little", signed=True)

@@ -128,7 +128,9 @@ class IndexTables:
         """Return the state; ``None`` when there is no index, or one of other rules or with parts missing."""
         names = [f"{self.p}{name}" for name in _NAMES]
         marks = ",".join("?" * len(names))
-        found = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})", names).fetchone()[0]
+        found = connection.execute(
+            f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})", names
+        ).fetchone()[0]
         if found < len(names):
             return None
         row = connection.execute(
@@ -172,7 +174,9 @@ class IndexTables:
         for start in range(0, len(terms), _PAGE):
             page = terms[start : start + _PAGE]
             marks = ",".join("?" * len(page))
-            rows = connection.execute(f"SELECT term, id, documents FROM {self.p}terms WHERE term IN ({marks})", page)
+            rows = connection.execute(
+                f"SELECT term, id, documents FROM {self.p}terms WHERE term IN ({marks})", page
+            )
             found.update((term, (number, documents)) for term, number, documents in rows)
         return found
 
@@ -181,7 +185,8 @@ class IndexTables:
     ) -> list[tuple[str, int, int]]:
         """Return up to ``limit`` terms (with number and document count) from ``first`` to before ``behind``."""
         return connection.execute(
-            f"SELECT term, id, documents FROM {self.p}terms WHERE term >= ? AND term < ? LIMIT ?", (first, behind, limit)
+            f"SELECT term, id, documents FROM {self.p}terms WHERE term >= ? AND term < ? LIMIT ?",
+            (first, behind, limit),
         ).fetchall()
 
     def add_terms(self, connection: sqlite3.Connection, new: Iterable[tuple[int, str, int]]) -> None:
@@ -193,14 +198,16 @@ class IndexTables:
         changes = list(changes)
         connection.executemany(f"UPDATE {self.p}terms SET documents = documents + ? WHERE id = ?", changes)
         connection.executemany(
-            f"DELETE FROM {self.p}terms WHERE id = ? AND documents <= 0", [(number,) for by, number in changes if by < 0]
+            f"DELETE FROM {self.p}terms WHERE id = ? AND documents <= 0",
+            [(number,) for by, number in changes if by < 0],
         )
 
     # ------------------------------------------------------------------ entries and postings
     def entries(self, connection: sqlite3.Connection, where: str, values: Sequence[object]) -> list[Entry]:
         """Return the entries that a condition (and what follows it) chooses."""
         rows = connection.execute(
-            f"SELECT row, session, n, created_at, is_shown, digest, words, terms FROM {self.p}entries WHERE {where}", values
+            f"SELECT row, session, n, created_at, is_shown, digest, words, terms FROM {self.p}entries WHERE {where}",
+            values,
         )
         return [Entry(*row) for row in rows]
 
@@ -227,9 +234,12 @@ class IndexTables:
     def show(self, connection: sqlite3.Connection, entry: Entry, is_shown: bool) -> None:
         """Put a stored entry into the posting lists, or take it out."""
         connection.execute(f"UPDATE {self.p}entries SET is_shown = ? WHERE row = ?", (is_shown, entry.row))
-        columns, values = ("(rowid, terms)", "(?, ?)") if is_shown else ("({p}postings, rowid, terms)", "('delete', ?, ?)")
+        columns, values = (
+            ("(rowid, terms)", "(?, ?)") if is_shown else ("({p}postings, rowid, terms)", "('delete', ?, ?)")
+        )
         connection.execute(
-            f"INSERT INTO {self.p}postings {columns.format(p=self.p)} VALUES {values}", (entry.row, posting_text(entry))
+            f"INSERT INTO {self.p}postings {columns.format(p=self.p)} VALUES {values}",
+            (entry.row, posting_text(entry)),
         )
 
     def drop_entry(self, connection: sqlite3.Connection, entry: Entry) -> None:
@@ -254,7 +264,7 @@ class IndexTables:
             f"SELECT rowid FROM {self.p}postings WHERE {self.p}postings MATCH ?{within} ORDER BY rowid DESC LIMIT ?",
             (match, *(rows or ()), limit),
         )
-        return [row for row, in found]
+        return [row for (row,) in found]
 
 
 def term_query(numbers: Iterable[int]) -> str:

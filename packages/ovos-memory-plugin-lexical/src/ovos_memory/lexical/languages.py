@@ -76,7 +76,9 @@ def _chosen(script: tuple[int, str, frozenset[str]], language: str) -> str:
     _, default, written = script
     if default == "en":
         is_latin = not any(language in others for _, _, others in _SCRIPTS)
-        return language if is_latin and language not in ("zh", "ja", "ko", "th", "lo", "km", "my") else default
+        return (
+            language if is_latin and language not in ("zh", "ja", "ko", "th", "lo", "km", "my") else default
+        )
     return language if language in written else default
 
 

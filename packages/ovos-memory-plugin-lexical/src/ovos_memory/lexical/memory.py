@@ -48,7 +48,9 @@ class LexicalMemory(BaseRetrievalMemory):
         return LexicalSettings
 
     def _ledger_opener(self) -> Callable[[], SqliteLedger]:
-        from ovos_memory.lexical.handle import StoreHandle  # word lists and patterns: half of what an import costs
+        from ovos_memory.lexical.handle import (
+            StoreHandle,
+        )  # word lists and patterns: half of what an import costs
 
         settings = self.settings
         self._handle: StoreHandle = StoreHandle(

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from ovos_memory.lexical.analysis import Analyzer, Word
 from ovos_memory.lexical.index_tables import IndexTables
 from ovos_memory.lexical.scoring import Concept, Option
+from ovos_memory.lexical.tokens import is_plain
 
 _ALIKE_FROM = 4
-"""Letters that two words must share at their beginning to be taken for forms of one; three where no vowels are written."""
+"""Letters that two words must share at their beginning to be taken for forms of one; one less where a light stemmer
+has cut them already."""
 _ALIKE_SHARE = 0.6
 _MAX_ALIKE = 8
 _SCANNED = 256
@@ -51,7 +53,9 @@ class Vocabulary:
         found: set[str] = set()
         if self.connection is not None:
             behind = prefix[:-1] + chr(min(ord(prefix[-1]) + 1, 0x10FFFF))
-            found.update(term for term, _, _ in self.tables.terms_between(self.connection, prefix, behind, _SCANNED))
+            found.update(
+                term for term, _, _ in self.tables.terms_between(self.connection, prefix, behind, _SCANNED)
+            )
         found.update(term for held in self.waiting for term in held if term.startswith(prefix))
         return found
 
@@ -73,11 +77,13 @@ def plan(analyzer: Analyzer, query: str, vocabulary: Vocabulary, documents: int)
     concepts: list[Concept] = []
     missing = 0
     for word in words:
-        options = _options(word, known, vocabulary, is_open=not analyzer.is_exact(word.term))
+        options = _options(word, known, vocabulary, is_exact=analyzer.is_exact(word.term))
         if options:
             share = sum(count for _, count in options)
             concepts.append(
-                Concept(tuple(option for option, _ in options), min(share, documents), word.is_gram, word.group)
+                Concept(
+                    tuple(option for option, _ in options), min(share, documents), word.is_gram, word.group
+                )
             )
         else:
             missing += 1
@@ -87,17 +93,17 @@ def plan(analyzer: Analyzer, query: str, vocabulary: Vocabulary, documents: int)
 
 
 def _options(
-    word: Word, known: dict[str, tuple[int | None, int]], vocabulary: Vocabulary, *, is_open: bool
+    word: Word, known: dict[str, tuple[int | None, int]], vocabulary: Vocabulary, *, is_exact: bool
 ) -> list[tuple[Option, int]]:
     options: list[tuple[Option, int]] = []
     if word.term in known:
         number, documents = known[word.term]
         options.append((Option(word.term, number), documents))
-        if not is_open:
+        if is_exact:
             return options
-    if word.is_gram or not word.term.isalpha():
+    if word.is_gram or not is_plain(word.term):
         return options
-    alike = sorted(_alike(word.term, vocabulary))[:_MAX_ALIKE]
+    alike = sorted(_alike(word.term, vocabulary, _ALIKE_FROM if is_exact else _ALIKE_FROM - 1))[:_MAX_ALIKE]
     found = vocabulary.known([term for _, term in alike])
     for distance, term in alike:
         if term in found and term != word.term:
@@ -106,17 +112,19 @@ def _options(
     return options
 
 
-def _alike(term: str, vocabulary: Vocabulary) -> Iterable[tuple[float, str]]:
+def _alike(term: str, vocabulary: Vocabulary, least: int) -> Iterable[tuple[float, str]]:
     """Yield (distance, term) for terms that begin like one: 0 for the same, 1 for nothing in common."""
-    least = _ALIKE_FROM if term[0] < "\u0590" else _ALIKE_FROM - 1
     start = max(least, int(len(term) * _ALIKE_SHARE))
     if len(term) < start:
         return
     for other in vocabulary.beginning_with(term[:start]):
-        if not other.isalpha():
+        if not is_plain(other):
             continue
         longest = max(len(term), len(other))
-        common = next((i for i, (a, b) in enumerate(zip(term, other, strict=False)) if a != b), min(len(term), len(other)))
+        common = next(
+            (i for i, (a, b) in enumerate(zip(term, other, strict=False)) if a != b),
+            min(len(term), len(other)),
+        )
         if common >= least and common / longest >= _ALIKE_SHARE:
             yield 1 - common / longest, other
 

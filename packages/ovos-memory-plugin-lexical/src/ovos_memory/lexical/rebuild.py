@@ -47,7 +47,11 @@ class Rebuild:
     def stop(self) -> None:
         """Stop after the slice under way; what is left goes on when the store is used again."""
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread() and self._pid == os.getpid():
+        if (
+            self._thread is not None
+            and self._thread is not threading.current_thread()
+            and self._pid == os.getpid()
+        ):
             self._thread.join(_EXIT_S)
 
 
@@ -61,7 +65,9 @@ def _work(reference: weakref.ref[LexicalStore], stop: threading.Event) -> None:
             if not store.index_older():
                 return
             pause_s = (time.monotonic() - began) * _PAUSE_SHARE
-        except Exception as error:  # locked, unwritable, damaged: searches report it, here it is only tried again
+        except (
+            Exception
+        ) as error:  # locked, unwritable, damaged: searches report it, here it is only tried again
             LOG.debug("the search index waits (%s)", type(error).__name__)
             pause_s = _RETRY_S
         del store

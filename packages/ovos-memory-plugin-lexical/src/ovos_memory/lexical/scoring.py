@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from ovos_memory.lexical.index_tables import Entry, count_of
 
@@ -78,25 +79,38 @@ class Matcher:
     def __init__(self, concepts: Sequence[Concept]) -> None:
         self.concepts = concepts
         self._keys = [
-            [(option.number.to_bytes(4, "little"), option.weight) for option in concept.options if option.number]
+            [
+                (option.number.to_bytes(4, "little"), option.weight)
+                for option in concept.options
+                if option.number
+            ]
             for concept in concepts
         ]
         grams: dict[int, list[int]] = {}
         for position, concept in enumerate(concepts):
             if concept.is_gram:
                 grams.setdefault(concept.group, []).append(position)
-        self._runs = [(positions, _least(len(positions))) for positions in grams.values() if len(positions) > 2]
+        self._runs = [
+            (positions, _least(len(positions))) for positions in grams.values() if len(positions) > 2
+        ]
 
     def of_entry(self, entry: Entry) -> Profile:
         """Return the profile of an indexed document."""
         terms = entry.terms
-        counts = [sum([weight * count_of(terms, key) for key, weight in keys]) for keys in self._keys]
+        counts: list[float] = []
+        for keys in self._keys:
+            count = 0.0
+            for key, weight in keys:
+                if key in terms:  # most are not; the exact look costs five times as much
+                    count += weight * count_of(terms, key)
+            counts.append(count)
         return Profile(entry.words, counts)
 
     def of_counts(self, counts: Mapping[str, int], words: int) -> Profile:
         """Return the profile of a document that is not indexed yet."""
         return Profile(
-            words, [sum([o.weight * counts.get(o.term, 0) for o in concept.options]) for concept in self.concepts]
+            words,
+            [sum([o.weight * counts.get(o.term, 0) for o in concept.options]) for concept in self.concepts],
         )
 
     def is_match(self, profile: Profile) -> bool:
@@ -128,24 +142,26 @@ class Scorer:
         self._average = max(1.0, words / max(1, documents))
         self._average_around = self._average * min(3, max(1, documents))
 
+    def alone(self, own: Profile) -> float:
+        """Return the score of a document by its own words."""
+        return self._bm25(own.counts, own.words, self._average)
+
     def score(self, own: Profile, neighbours: Sequence[Profile]) -> float:
         """Return the score of a document with its neighbours (at most two); positive when it holds any word."""
-        alone = self._bm25(own.counts, own.words, self._average)
+        alone = self.alone(own)
         words, counts = own.words, own.counts
         for neighbour in neighbours:
             words += neighbour.words
-            counts = [a + b for a, b in zip(counts, neighbour.counts, strict=True)]
+            counts = list(map(add, counts, neighbour.counts))
         return (alone + self._bm25(counts, words, self._average_around)) / 2
 
     def _bm25(self, counts: Sequence[float], words: int, average: float) -> float:
         length = K1 * (1 - B + B * words / average)
-        return sum(
-            [
-                weight * count * (K1 + 1) / (count + length)
-                for weight, count in zip(self.weights, counts, strict=True)
-                if count
-            ]
-        )
+        total = 0.0
+        for weight, count in zip(self.weights, counts, strict=True):
+            if count:
+                total += weight * count / (count + length)
+        return total * (K1 + 1)
 
 
 def rarity(documents: int, containing: int) -> float:

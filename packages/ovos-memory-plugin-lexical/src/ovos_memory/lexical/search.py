@@ -7,19 +7,23 @@ indexed yet are analysed on the spot.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
-from ovos_memory.lexical.index import Draft, LexicalIndex
-from ovos_memory.lexical.index_tables import Entry, IndexState
+from ovos_memory.lexical.drafts import Draft
+from ovos_memory.lexical.index import LexicalIndex
+from ovos_memory.lexical.index_tables import Entry
 from ovos_memory.lexical.planner import Vocabulary, plan
-from ovos_memory.lexical.scoring import Concept, Matcher, Profile, Scorer
+from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
 SMALL_SESSION = 2_000
 """Documents of a session that are scored one by one; above it the posting lists are faster."""
+MAX_CLOSELY = 32
+"""Candidates that are scored together with the exchanges around them."""
 MAX_WAITING = 256
 """Documents without an index entry that a search looks at, the newest, on either side of what is indexed."""
 
@@ -57,17 +61,16 @@ class Ranked:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """What is scored, and what is known about the documents around it."""
+Found = Entry | Draft
 
-    entries: Mapping[int, Entry]
-    drafts: Mapping[int, Draft]
-    beside: Mapping[int, Sequence[int]]
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a search has at hand besides the candidates: documents that wait for the index, and the store's size."""
+
+    waiting: Mapping[int, Draft]
     documents: int
     words: int
-    is_whole: bool
-    """All documents that matter are here, so the words can be counted in them."""
 
 
 def search(index: LexicalIndex, connection: sqlite3.Connection | None, request: Request) -> list[Ranked]:
@@ -86,62 +89,106 @@ def search(index: LexicalIndex, connection: sqlite3.Connection | None, request: 
     vocabulary = Vocabulary(
         index.tables, connection if state else None, [draft.counts for draft in drafts.values()]
     )
-    documents = (state.documents if state else 0) + len(drafts)
-    words = (state.words if state else 0) + sum(draft.words for draft in drafts.values())
-    concepts = plan(index.analyzer, request.query, vocabulary, documents)
+    scope = _Scope(
+        drafts,
+        (state.documents if state else 0) + len(drafts),
+        (state.words if state else 0) + sum(draft.words for draft in drafts.values()),
+    )
+    concepts = plan(index.analyzer, request.query, vocabulary, scope.documents)
     if not concepts:
         return []
-    pool = _Pool({}, drafts, _beside_each_other(drafts.values()), documents, words, is_whole=True)
-    if connection is not None and state is not None:
-        pool = _with_indexed(index, connection, request, concepts, pool)
-    return _ranked(concepts, pool, request)
-
-
-def _with_indexed(
-    index: LexicalIndex, connection: sqlite3.Connection, request: Request, concepts: Sequence[Concept], own: _Pool
-) -> _Pool:
-    """Return the indexed documents that are worth scoring beside those that wait for the index."""
+    ranking = Ranking(Matcher(concepts), request)
+    if connection is None or state is None:
+        return ranking.of_whole(list(drafts.values()))
     if request.session is not None:
         entries = index.of_session(connection, request.session, SMALL_SESSION)
         if entries is not None:
-            drafts = own.drafts.values()
-            shown = [entry for entry in entries if entry.is_shown]
-            return _Pool(
-                {entry.row: entry for entry in entries},
-                own.drafts,
-                _beside_each_other([*entries, *drafts]),
-                len(shown) + len(drafts),
-                sum(entry.words for entry in shown) + sum(draft.words for draft in drafts),
-                is_whole=True,
+            return ranking.of_whole([*entries, *drafts.values()])
+    return ranking.of_candidates(index, connection, scope)
+
+
+class Ranking:
+    """Ranks documents for one request.
+
+    Args:
+        matcher: Of the query's words.
+        request: What is asked.
+    """
+
+    def __init__(self, matcher: Matcher, request: Request) -> None:
+        self._matcher = matcher
+        self._request = request
+        self._profiles: dict[int, Profile] = {}
+        self._documents: dict[int, Found] = {}
+
+    def of_whole(self, found: Sequence[Found]) -> list[Ranked]:
+        """Rank all documents that there are, by their own statistics."""
+        self._load(found)
+        shown = [document for document in found if isinstance(document, Draft) or document.is_shown]
+        profiles = [self._profiles[document.row] for document in shown]
+        scorer = Scorer(
+            [sum(profile.counts[i] > 0 for profile in profiles) for i in range(len(self._matcher.concepts))],
+            documents=len(shown),
+            words=sum(profile.words for profile in profiles),
+        )
+        return self._finish(scorer, self._matching(), _beside_each_other(found))
+
+    def of_candidates(
+        self, index: LexicalIndex, connection: sqlite3.Connection, scope: _Scope
+    ) -> list[Ranked]:
+        """Rank what the rare words lead to; only the best of it is seen together with its neighbours."""
+        concepts, request = self._matcher.concepts, self._request
+        candidates = Candidates(index, connection, concepts, scope.documents, request.session)
+        rows = candidates.rows(request.limit, request.times)
+        self._load(index.tables.by_rows(connection, rows).values())
+        self._load(scope.waiting.values())
+        scorer = Scorer(
+            [concept.documents for concept in concepts], documents=scope.documents, words=scope.words
+        )
+        # Most neighbours that matter are candidates themselves, so a first look costs nothing more.
+        glance = self._finish(
+            scorer, self._matching(), _beside_each_other(self._documents.values(), is_gapless=True)
+        )
+        best = [found.row for found in glance[: max(MAX_CLOSELY, 4 * request.limit)]]
+        beside = {**_beside_each_other(scope.waiting.values()), **index.neighbours(connection, best)}
+        others = {row for row in best for row in beside.get(row, ()) if row not in self._profiles}
+        self._load(index.tables.by_rows(connection, list(others)).values())
+        return self._finish(scorer, best, beside)
+
+    def _load(self, found: Iterable[Found]) -> None:
+        for document in found:
+            self._documents[document.row] = document
+            self._profiles[document.row] = (
+                self._matcher.of_entry(document)
+                if isinstance(document, Entry)
+                else self._matcher.of_counts(document.counts, document.words)
             )
-    rows = Candidates(index, connection, concepts, own.documents, request.session).rows(request.limit, request.times)
-    beside = index.neighbours(connection, [*rows, *(row for row in own.drafts if row >= 0)])
-    wanted = dict.fromkeys([*rows, *(row for others in beside.values() for row in others)])
-    found = index.tables.by_rows(connection, [row for row in wanted if row not in own.drafts])
-    return _Pool(found, own.drafts, {**own.beside, **beside}, own.documents, own.words, is_whole=False)
 
+    def _matching(self) -> list[int]:
+        return [
+            row
+            for row, document in self._documents.items()
+            if (isinstance(document, Draft) or document.is_shown)
+            and row not in self._request.replaced
+            and self._matcher.is_match(self._profiles[row])
+        ]
 
-def _ranked(concepts: Sequence[Concept], pool: _Pool, request: Request) -> list[Ranked]:
-    matcher = Matcher(concepts)
-    profiles: dict[int, Profile] = {row: matcher.of_entry(entry) for row, entry in pool.entries.items()}
-    profiles.update((row, matcher.of_counts(draft.counts, draft.words)) for row, draft in pool.drafts.items())
-    documents: dict[int, Entry | Draft] = {row: entry for row, entry in pool.entries.items() if entry.is_shown}
-    documents.update(pool.drafts)
-    for row in request.replaced:
-        documents.pop(row, None)
-    matching = [(row, found) for row, found in documents.items() if matcher.is_match(profiles[row])]
-    containing = [concept.documents for concept in concepts]
-    if pool.is_whole:
-        containing = [sum(profiles[row].counts[i] > 0 for row in documents) for i in range(len(concepts))]
-    scorer = Scorer(containing, documents=pool.documents, words=pool.words)
-    ranked: dict[int, Ranked] = {}
-    for row, document in matching:
-        around = [profiles[other] for other in pool.beside.get(row, ()) if other in profiles]
-        score = scorer.score(profiles[row], around) * boost(request.times, document.created_at)
-        equal = ranked.get(document.digest)
-        if equal is None or _age(equal.row) < _age(row):
-            ranked[document.digest] = Ranked(row, score)
-    return sorted(ranked.values(), key=lambda found: (found.score, _age(found.row)), reverse=True)
+    def _boost(self, row: int) -> float:
+        times = self._request.times
+        return boost(times, self._documents[row].created_at) if times else 1.0
+
+    def _finish(
+        self, scorer: Scorer, rows: Iterable[int], beside: Mapping[int, Sequence[int]]
+    ) -> list[Ranked]:
+        profiles = self._profiles
+        ranked: dict[int, Ranked] = {}
+        for row in rows:
+            around = [profiles[other] for other in beside.get(row, ()) if other in profiles]
+            digest = self._documents[row].digest
+            equal = ranked.get(digest)
+            if equal is None or _age(equal.row) < _age(row):
+                ranked[digest] = Ranked(row, scorer.score(profiles[row], around) * self._boost(row))
+        return sorted(ranked.values(), key=lambda found: (found.score, _age(found.row)), reverse=True)
 
 
 def _age(row: int) -> tuple[bool, int]:
@@ -154,12 +201,17 @@ def _newest_of_equals(drafts: Iterable[Draft]) -> list[Draft]:
     return list({draft.digest: draft for draft in drafts}.values())
 
 
-def _beside_each_other(documents: Iterable[Entry | Draft]) -> dict[int, list[int]]:
-    """Return the neighbours of each document, by row, among all documents of a session."""
+def _beside_each_other(documents: Iterable[Found], *, is_gapless: bool = False) -> dict[int, list[int]]:
+    """Return the neighbours of each document, by row, among all documents of a session.
+
+    Args:
+        documents: In any order.
+        is_gapless: Only documents with consecutive numbers are neighbours, because others may be missing here.
+    """
     ordered = sorted(documents, key=lambda document: (document.session, document.n))
     beside: dict[int, list[int]] = {document.row: [] for document in ordered}
-    for before, after in zip(ordered, ordered[1:], strict=False):
-        if before.session == after.session:
+    for before, after in itertools.pairwise(ordered):
+        if before.session == after.session and (after.n == before.n + 1 or not is_gapless):
             beside[before.row].append(after.row)
             beside[after.row].append(before.row)
     return beside

@@ -19,7 +19,8 @@ class LexicalSettings(RecallSettings):
         " `:memory:`: nothing is kept.",
     )
     table: str = Field(
-        "lexical_memory", description="Name that the file's tables begin with; several stores can share a file."
+        "lexical_memory",
+        description="Name that the file's tables begin with; several stores can share a file.",
     )
     language: str = Field(
         AUTO,
@@ -29,8 +30,12 @@ class LexicalSettings(RecallSettings):
     @field_validator("table")
     @classmethod
     def _plain_identifier(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value, re.ASCII) or value.lower().startswith("sqlite_"):
-            raise ValueError("must be at most 64 letters, digits and underscores, and begin with no digit or 'sqlite_'")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value, re.ASCII) or value.lower().startswith(
+            "sqlite_"
+        ):
+            raise ValueError(
+                "must be at most 64 letters, digits and underscores, and begin with no digit or 'sqlite_'"
+            )
         return value
 
     @field_validator("language")

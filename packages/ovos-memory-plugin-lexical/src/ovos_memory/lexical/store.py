@@ -63,7 +63,13 @@ class LexicalStore:
     """
 
     def __init__(
-        self, path: Path | str, *, plugin: str, table: str, analyzer: Analyzer, clock: Callable[[], float] = time.time
+        self,
+        path: Path | str,
+        *,
+        plugin: str,
+        table: str,
+        analyzer: Analyzer,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._plugin = plugin
         self.index = LexicalIndex(f"{table}_", analyzer)
@@ -181,10 +187,12 @@ def request_of(
         session: Number of the question's session, see :class:`Request`.
         numbers: Of the held documents' sessions; ``None`` for those that the ledger does not have.
     """
-    unknown = {name: HELD_ONLY - 1 - i for i, name in enumerate(n for n, number in numbers.items() if number is None)}
+    unknown = {
+        name: HELD_ONLY - 1 - i for i, name in enumerate(n for n, number in numbers.items() if number is None)
+    }
     first = -len(question.held)
     held = [
-        index.held_draft(document, row, numbers[document.session_id] or unknown[document.session_id])
+        index.drafts.of_held(document, row, numbers[document.session_id] or unknown[document.session_id])
         for row, document in enumerate(question.held, first)
     ]
     return Request(

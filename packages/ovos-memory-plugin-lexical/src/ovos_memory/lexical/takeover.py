@@ -51,7 +51,9 @@ def take_over(ledger: SqliteLedger, table: str, *, plugin: str, clock: Callable[
 
 
 def _is_1x(connection: sqlite3.Connection, table: str) -> bool:
-    found = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
+    found = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone()
     if found is None or "fts5" not in str(found[0]).lower():
         return False
     return {row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')} >= _COLUMNS
@@ -74,7 +76,7 @@ def _convert(connection: sqlite3.Connection, ledger: SqliteLedger, table: str, n
 
 
 def _exchange(content: str) -> Exchange | None:
-    """Return the exchange of a text ``Q: ...\\nA: ...``; ``None`` when it is no such text."""
+    """Return the exchange that a text in the form of 1.x says; ``None`` when it is in another form."""
     if not content.startswith("Q: "):
         return None
     question, separator, answer = content[3:].partition("\nA: ")

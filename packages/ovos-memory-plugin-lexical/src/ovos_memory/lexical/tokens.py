@@ -41,6 +41,11 @@ class Token:
     kind: Kind
     run: int
 
+    @property
+    def is_gram(self) -> bool:
+        """Whether it is a piece of a run without blanks."""
+        return self.kind in ("single", "pair")
+
 
 @dataclass(frozen=True)
 class _Patterns:
@@ -80,6 +85,11 @@ def tokens(folded: str) -> Iterator[Token]:
             yield from _grams(patterns.cluster.findall(found[0]), number)
         else:
             yield from _compound(found[0], number, patterns.part)
+
+
+def is_plain(word: str) -> bool:
+    """Tell whether a token is a word of letters alone, marks included."""
+    return word.isalpha() or not any(c.isdigit() for c in word)
 
 
 def _compound(run: str, number: int, part_pattern: re.Pattern[str]) -> Iterator[Token]:
