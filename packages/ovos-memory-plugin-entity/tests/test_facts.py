@@ -279,7 +279,7 @@ def test_what_the_user_said_is_a_fact(fact: str, said: str) -> None:
     [
         ("Name is Bob", "hi, I'm Ann"),
         ("Owns a yacht", "hi, I'm Bob"),
-        ("Mari Lopez", "my name is Maria Lopez"),
+        ("Name is Mari Lopez", "my name is Maria Lopez"),
         ("Has 3 children", "I have two children"),
         ("Lives in Rome", "I don't live in Rome any more, I live in Oslo"),
         ("Is vegan", "I am not vegan any more"),
