@@ -63,7 +63,9 @@ def test_complete_items_of_a_cut_value_are_kept(text: str, expected: object) -> 
     assert (found.value, found.is_cut) == (expected, True)
 
 
-@pytest.mark.parametrize("text", ["[" * 1_000_000, '["' * 500_000, "{" * 1_000_000, '{"a":' * 200_000, "[1," * 300_000])
+@pytest.mark.parametrize(
+    "text", ["[" * 1_000_000, '["' * 500_000, "{" * 1_000_000, '{"a":' * 200_000, "[1," * 300_000]
+)
 def test_junk_of_a_megabyte_costs_bounded_time(text: str) -> None:
     started = time.process_time()
 
@@ -72,16 +74,18 @@ def test_junk_of_a_megabyte_costs_bounded_time(text: str) -> None:
     assert time.process_time() - started < 1.0
 
 
-@given(st.text(alphabet='[]{}",:\'\\ua1 \n\ud83d', max_size=200))
+@given(st.text(alphabet="[]{}\",:'\\ua1 \n\ud83d", max_size=200))
 def test_no_text_makes_the_scanner_raise(text: str) -> None:
     values(text)
 
 
-SCALARS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
-    [0, -7, 12, None, True, False]
-)
+SCALARS = st.text(
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8
+) | st.sampled_from([0, -7, 12, None, True, False])
 TREES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner), max_leaves=12
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=12,
 )
 
 
@@ -101,7 +105,10 @@ def test_valid_json_is_read_as_json_reads_it(value: object) -> None:
         ('maybe ["wrong"]</think>["right"]', '["right"]'),
         ("<Thinking>a<thinking>b</thinking>c</Thinking>x", "x"),
         ("[THINK]a[/THINK]x", "x"),
-        ('<|channel|>analysis<|message|>["wrong"]<|end|><|start|>assistant<|channel|>final<|message|>["right"]<|return|>', '["right"]'),
+        (
+            '<|channel|>analysis<|message|>["wrong"]<|end|><|start|>assistant<|channel|>final<|message|>["right"]<|return|>',
+            '["right"]',
+        ),
         ('```json\n["a"]\n```', '["a"]'),
         ("```json [1] ```", "[1]"),
         ("hello<|im_end|></s>", "hello"),
@@ -117,7 +124,12 @@ def test_only_what_is_said_to_the_reader_is_visible(raw: object, expected: str) 
 
 @pytest.mark.parametrize(
     ("raw", "expected"),
-    [("<think>so", True), ("<think>so</think>x", False), ("x", False), ("<|channel|>analysis<|message|>so", True)],
+    [
+        ("<think>so", True),
+        ("<think>so</think>x", False),
+        ("x", False),
+        ("<|channel|>analysis<|message|>so", True),
+    ],
 )
 def test_thinking_that_did_not_end_is_told_apart(raw: str, expected: bool) -> None:
     assert is_unfinished_thinking(raw) is expected

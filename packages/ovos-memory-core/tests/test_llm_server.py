@@ -26,7 +26,7 @@ class Drip:
 
 
 class RawServer:
-    """A server that answers whatever its handler returns; ``requests`` holds (path, body, headers) of each."""
+    """A server that answers whatever its handler returns; ``requests`` holds path, body, headers of each."""
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
@@ -49,7 +49,9 @@ class RawServer:
         with connection, connection.makefile("rb") as stream:
             first = stream.readline().decode()
             headers = b"".join(iter(stream.readline, b"\r\n")).decode()
-            length = next((int(h[15:]) for h in headers.splitlines() if h.lower().startswith("content-length:")), 0)
+            length = next(
+                (int(h[15:]) for h in headers.splitlines() if h.lower().startswith("content-length:")), 0
+            )
             body = json.loads(stream.read(length) or b"{}")
             self.requests.append((first.split()[1], body, headers))
             answer = self.handler(first.split()[1], body)
@@ -119,7 +121,13 @@ FOREVER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 
 @pytest.mark.parametrize(
     "answer",
-    [None, Drip(), Drip(b"HTTP/1.1 200 OK\r\nX: "), Drip(FOREVER), Drip(FOREVER.replace(b"application/json", b"text/event-stream"))],
+    [
+        None,
+        Drip(),
+        Drip(b"HTTP/1.1 200 OK\r\nX: "),
+        Drip(FOREVER),
+        Drip(FOREVER.replace(b"application/json", b"text/event-stream")),
+    ],
     ids=["silence", "dripping status", "dripping header", "dripping body", "dripping events"],
 )
 def test_a_call_ends_at_its_deadline_whatever_the_server_does(serve: Any, answer: Any) -> None:
@@ -180,7 +188,8 @@ def test_a_closed_port_is_no_answer() -> None:
 
 def test_an_event_stream_nobody_asked_for_is_read(serve: Any) -> None:
     events = "".join(
-        f"data: {json.dumps({'choices': [{'delta': {'content': part}, 'finish_reason': None}]})}\n\n" for part in ("he", "llo")
+        f"data: {json.dumps({'choices': [{'delta': {'content': part}, 'finish_reason': None}]})}\n\n"
+        for part in ("he", "llo")
     )
     server = serve(lambda path, body: http(f": hi\n\n{events}data: [DONE]\n\n", kind="text/event-stream"))
 
@@ -197,9 +206,15 @@ def test_an_event_stream_is_over_at_its_last_event_though_the_connection_stays_o
 
 @pytest.mark.parametrize(
     ("understood", "expected"),
-    [("json_schema", ["json_schema"]), ("json_object", ["json_schema", "json_object"]), (None, ["json_schema", "json_object", None])],
+    [
+        ("json_schema", ["json_schema"]),
+        ("json_object", ["json_schema", "json_object"]),
+        (None, ["json_schema", "json_object", None]),
+    ],
 )
-@pytest.mark.parametrize("refusal", ["500 Internal Server Error", "400 Bad Request", "422 Unprocessable Entity"])
+@pytest.mark.parametrize(
+    "refusal", ["500 Internal Server Error", "400 Bad Request", "422 Unprocessable Entity"]
+)
 def test_the_form_of_json_output_is_found_once_and_remembered(
     serve: Any, understood: str | None, expected: list[str | None], refusal: str
 ) -> None:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+
 from ovos_memory.core.errors import BadReply, ModelUnavailable
 from ovos_memory.core.exchanges import make_exchange
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.sqlite import Database
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import Worker
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 
 class Recorder:
@@ -28,7 +29,9 @@ class Recorder:
 
     name, fingerprint, lease_s = "notes", "1", 30.0
 
-    def __init__(self, ledger: SqliteLedger, fail: Callable[[Sequence[Document]], None] = lambda documents: None) -> None:
+    def __init__(
+        self, ledger: SqliteLedger, fail: Callable[[Sequence[Document]], None] = lambda documents: None
+    ) -> None:
         self.ledger = ledger
         self.fail = fail
         self.calls: list[list[str]] = []

@@ -1,9 +1,9 @@
 """The background worker over a ledger's pending documents: facts, summaries, vectors.
 
-The ledger is the queue.  One worker per ledger and consumer serves all memories of a process; it claims documents with
-a lease, so that several processes share the work and none of it is done twice, and what a killed process had claimed
-comes up again when its lease runs out.  The thread starts with the first work, is a daemon, ends when nothing is left
-to do, and knows nothing of the memories that use it.
+The ledger is the queue.  One worker per ledger and consumer serves all memories of a process; it claims
+documents with a lease, so that several processes share the work and none of it is done twice, and what a
+killed process had claimed comes up again when its lease runs out.  The thread starts with the first work, is
+a daemon, ends when nothing is left to do, and knows nothing of the memories that use it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _POLL_S = 2.0
 _RETRY_PARKED_S = 3_600.0
 """How often at most what was given up while a model was in trouble is tried again."""
 _STORE_PAUSE_S = 1.0
-_IDLE_S = 20.0
-"""A thread that had nothing to do for so long ends; the next work starts another."""
+_IDLE_S = 20.0  # a thread that had nothing to do for so long ends; the next work starts another
 _numbers = itertools.count()
 _workers: weakref.WeakSet[Worker[Any]] = weakref.WeakSet()
 
@@ -58,19 +57,19 @@ class Consumer(Protocol[R]):
         """Return the seconds until work makes sense (a model pauses); 0: now."""
 
     def choose(self, claimed: Sequence[Document]) -> Sequence[Document]:
-        """Return those of the claimed documents that are handled together, among them the first; the rest waits."""
+        """Return the claimed documents that are handled together, the first among them; others wait."""
 
     def handle(self, documents: Sequence[Document]) -> R:
         """Do the slow part.  No transaction is open, and nothing is stored yet.
 
         Raises:
             ModelUnavailable: Not now; the documents stay pending and no failure counts.
-            Exception: These documents cannot be handled: of several a smaller part is tried, of a single one the
-                fifth failure parks it.
+            Exception: These documents cannot be handled: of several a smaller part is tried, of a single one
+                the fifth failure parks it.
         """
 
     def keep(self, documents: Sequence[Document], result: R) -> None:
-        """Store the result and mark the documents done, in a transaction that looks whether they are still there."""
+        """Store the result of documents that are still there, and mark them done."""
 
 
 class Worker(Generic[R]):
@@ -167,7 +166,12 @@ class Worker(Generic[R]):
             parked = ledger.parked(self._consumer.name)
         except StoreError:
             waiting = parked = None  # type: ignore[assignment]
-        return {"pending": waiting, "parked": parked, "busy": self._is_busy, "operations": self.boundary.counts()}
+        return {
+            "pending": waiting,
+            "parked": parked,
+            "busy": self._is_busy,
+            "operations": self.boundary.counts(),
+        }
 
     def close(self) -> None:
         """Tell the thread to end after what it is doing; returns at once."""
@@ -197,7 +201,9 @@ class Worker(Generic[R]):
         """Wait out a pause, then for work; False when the thread shall end."""
         with self._changed:
             if pause_s > 0:
-                self._changed.wait_for(lambda: self._is_stopping or (self._may_cut_pause and self._has_work), pause_s)
+                self._changed.wait_for(
+                    lambda: self._is_stopping or (self._may_cut_pause and self._has_work), pause_s
+                )
             elif not self._has_work and not self._is_stopping:
                 self._changed.wait_for(lambda: self._has_work or self._is_stopping, _IDLE_S)
             if self._is_stopping or (pause_s <= 0 and not self._has_work):
@@ -252,16 +258,13 @@ class Worker(Generic[R]):
             else:
                 ledger.failed(consumer.name, consumer.fingerprint, documents, owner=self._owner)
             return consumer.ready_in_s()
-        except BaseException:
-            self._give_back(ledger, documents)
-            raise
         else:
             self._portion = min(self._most, 2 * self._portion)
             self._recover(ledger)
         return 0.0
 
     def _recover(self, ledger: LedgerQueue) -> None:
-        """After trouble with the model, try again what was given up during it; not often, for some of it may be its cause."""
+        """Try again what was given up during trouble; not often, for some of it may be the cause."""
         if not self._was_in_trouble:
             return
         self._was_in_trouble = False
@@ -273,7 +276,9 @@ class Worker(Generic[R]):
     def _give_back(self, ledger: LedgerQueue, documents: list[Document]) -> None:
         self.boundary.call(
             "release",
-            lambda: ledger.release(self._consumer.name, self._consumer.fingerprint, documents, owner=self._owner),
+            lambda: ledger.release(
+                self._consumer.name, self._consumer.fingerprint, documents, owner=self._owner
+            ),
             lambda: None,
         )
 

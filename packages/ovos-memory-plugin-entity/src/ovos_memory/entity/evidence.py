@@ -1,8 +1,8 @@
 """Is a fact what the user said?
 
-A model repeats the assistant, an example of its prompt, or what it makes up.  A fact is stored only when its words are
-the user's: every number and name, at least half of the rest, and with the same sign ("not vegan any more" is no
-evidence for "is vegan").
+A model repeats the assistant, an example of its prompt, or what it makes up.  A fact is stored only when its
+words are the user's: every number and name, at least half of the rest, and with the same sign ("not vegan any
+more" is no evidence for "is vegan").
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MAX_WORDS_CHARS = 240
 
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\d)|\n|$|\.(?=\d))+")
 _CLAUSE = re.compile(
-    r"[,;:、，；]|\s[-–—]\s|\b(?:but|and|aber|und|sondern|pero|sino|mas|mais|ma|maar|en|y|e|et)\b", re.IGNORECASE
+    r"[,;:、，；]|\s[-–—]\s|\b(?:but|and|aber|und|sondern|pero|sino|mas|mais|ma|maar|en|y|e|et)\b",
+    re.IGNORECASE,
 )
 _ANSWERED_NO = re.compile(r"^\W*no\W+(?=(?:i|i'm|im|my|we|it|it's|that|the)\b)", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
@@ -38,7 +39,8 @@ def find_evidence(fact: str, said: str, *, quote: str = "") -> Evidence | None:
     Args:
         fact: The fact as the model puts it.
         said: What the user said, nothing else.
-        quote: The words that the model itself names as evidence; they count when the user said them literally.
+        quote: The words that the model itself names as evidence; they count when the user said them
+            literally.
     """
     carried = content(fact) or list(tokens(fact))[-1:]  # "name is mia": a name that is a word elsewhere
     if not carried or not said.strip():
@@ -105,9 +107,11 @@ def _is_question(sentence: str) -> bool:
 def _has_wrong_sign(fact: str, carried: list[Token], sentence: str) -> bool:
     said_in_fact = word_set(fact)
     if said_in_fact & words.MILD_NEGATIVES and not said_in_fact & words.NEGATIONS:
-        # "allergic to nuts" may rest on "nuts are fine, I love them" as little as on anything; but "is vegan" must
-        # not rest on "not vegan any more".
-        return _is_denied(carried, sentence) and any(t.text in word_set(sentence) & words.MILD_NEGATIVES for t in carried)
+        # "allergic to nuts" may rest on "nuts are fine, I love them" as little as on anything; but "is vegan"
+        # must not rest on "not vegan any more".
+        return _is_denied(carried, sentence) and any(
+            t.text in word_set(sentence) & words.MILD_NEGATIVES for t in carried
+        )
     return _is_denied(carried, sentence) != bool(said_in_fact & words.NEGATIONS)
 
 

@@ -20,15 +20,17 @@ Known facts, each with its number:
 New conversation. Only the lines that begin with USER are the user's own words:
 {exchange}
 
-Which facts did the USER state about themselves that will still matter in a month? Name, home, family, pets, health, \
-diet, work, likes and dislikes, fixed dates. Leave out questions, commands, small talk and what only the assistant said. \
-Write each fact short, in the user's language and with the user's own words, names and numbers.
+Which facts did the USER state about themselves that will still matter in a month? Name, home, family, pets,
+health, \ diet, work, likes and dislikes, fixed dates. Leave out questions, commands, small talk and what only
+the assistant said. \ Write each fact short, in the user's language and with the user's own words, names and
+numbers.
 
 Answer with JSON only, in this form:
-{"add": [{"fact": "...", "kind": "..."}], "replace": [{"old": 0, "fact": "...", "kind": "..."}], "remove": [0]}
-"add": facts that are new. "replace": facts that take the place of a known fact, with its number as "old". "remove": \
-numbers of known facts that the user took back. "kind": one of name, address, health, family, work, preference, other.
-Nothing new: {"add": [], "replace": [], "remove": []}"""
+{"add": [{"fact": "...", "kind": "..."}], "replace": [{"old": 0, "fact": "...", "kind": "..."}], \
+"remove": [0]}
+"add": facts that are new. "replace": facts that take the place of a known fact, with its number as "old". \
+"remove": numbers of known facts that the user took back. "kind": one of name, address, health, family, work,
+preference, other. Nothing new: {"add": [], "replace": [], "remove": []}"""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -123,8 +125,8 @@ def make_prompt(template: str, documents: Sequence[Document], known: Sequence[Fa
 def read_answer(text: str) -> Proposals:
     """Return what an answer says, whatever its form; it never raises.
 
-    Understood are our own form, ``{"facts": […]}``, a plain array of texts or objects, one level of nesting, and
-    several of them behind each other.
+    Understood are our own form, ``{"facts": […]}``, a plain array of texts or objects, one level of nesting,
+    and several of them behind each other.
     """
     result = Proposals()
     for found in find_values(text):
@@ -145,9 +147,11 @@ def _lines(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _known_lines(known: Sequence[Fact], exchange: str) -> str:
-    """Return the known facts, one per line; when there are too many, those that the exchange touches and the newest."""
+    """Return the known facts, one per line; of too many those that the exchange touches, and the newest."""
     spoken = word_set(exchange)
-    by_use = sorted(known, key=lambda f: (any(is_among(t, spoken) for t in content(f.text)), f.confirmed_at), reverse=True)
+    by_use = sorted(
+        known, key=lambda f: (any(is_among(t, spoken) for t in content(f.text)), f.confirmed_at), reverse=True
+    )
     chosen: list[Fact] = []
     left = MAX_KNOWN_CHARS
     for fact in by_use:
@@ -175,7 +179,8 @@ def _collect(value: Any, result: Proposals) -> None:
         for key, part in value.items():
             name = key.lower().strip()
             if name in _REMOVE_KEYS:
-                result.removals += [_reference(item) for item in _as_list(part) if _reference(item) is not None]  # type: ignore[misc]
+                meant = (_reference(item) for item in _as_list(part))
+                result.removals += [reference for reference in meant if reference is not None]
             elif name in _REPLACE_KEYS or name in _ADD_KEYS:
                 _collect_facts(_as_list(part), result)
 
@@ -190,10 +195,17 @@ def _collect_facts(items: list[Any], result: Proposals) -> None:
             if text:
                 old = next((item[key] for key in _OLD_KEYS if key in item), None)
                 result.facts.append(
-                    Proposal(text, _text_of(item, ("kind", "type", "category")), _text_of(item, _QUOTE_KEYS), _reference(old))
+                    Proposal(
+                        text,
+                        _text_of(item, ("kind", "type", "category")),
+                        _text_of(item, _QUOTE_KEYS),
+                        _reference(old),
+                    )
                 )
         elif isinstance(item, list):
-            result.facts += [Proposal(text.strip()) for text in item if isinstance(text, str) and text.strip()]
+            result.facts += [
+                Proposal(text.strip()) for text in item if isinstance(text, str) and text.strip()
+            ]
 
 
 def _reference(value: Any) -> int | str | None:
@@ -213,7 +225,9 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _text_of(item: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return next((item[key].strip() for key in keys if isinstance(item.get(key), str) and item[key].strip()), "")
+    return next(
+        (item[key].strip() for key in keys if isinstance(item.get(key), str) and item[key].strip()), ""
+    )
 
 
 def _one_line(text: str) -> str:

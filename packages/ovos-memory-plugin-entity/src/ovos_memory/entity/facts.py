@@ -1,4 +1,4 @@
-"""Facts that stay true: one value per slot, near-duplicates merged, old values kept as history and not injected."""
+"""Facts that stay true: one value per slot, near-duplicates merged, old values kept as history."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ovos_memory.core.text import identity, truncate
+from ovos_memory.core.text import truncate
 from ovos_memory.entity import words
-from ovos_memory.entity.evidence import is_correction, is_negative, mentions
+from ovos_memory.entity.evidence import is_correction, mentions
+from ovos_memory.entity.sameness import contradicts, is_related, is_repeat
 from ovos_memory.entity.slots import slot_of
-from ovos_memory.entity.tokens import Token, content, is_same_word, tokens, word_set
+from ovos_memory.entity.tokens import content, word_set
 
 KINDS = ("name", "address", "health", "family", "work", "preference", "other")
 """What a fact may be about."""
@@ -18,7 +19,14 @@ LASTING_KINDS = frozenset({"name", "address", "health", "family"})
 """Kinds that are dropped last."""
 MAX_FACT_CHARS = 300
 
-_KIND_OF_SLOT = {"name": "name", "home": "address", "address": "address", "job": "work", "employer": "work", "spouse": "family"}
+_KIND_OF_SLOT = {
+    "name": "name",
+    "home": "address",
+    "address": "address",
+    "job": "work",
+    "employer": "work",
+    "spouse": "family",
+}
 
 
 @dataclass(frozen=True)
@@ -128,13 +136,16 @@ class FactBook:
     def learn(self, new: NewFact) -> Fact:
         """Take in a fact: confirm the one that it repeats, replace those it contradicts, or add it.
 
-        A fact that was said *before* the one it contradicts (work is not always done in order) becomes history.
+        A fact that was said *before* the one it contradicts (work is not always done in order) becomes
+        history.
         """
         repeated = next((fact for fact in self.current if is_repeat(new.text, fact.text)), None)
         if repeated is not None:
             return self._confirm(repeated, new)
         rivals = [fact for fact in self.current if self._contradicts(new, fact)]
-        added = Fact(self.next_id, tidy(new.text), new.kind, new.at, new.session, new.words, confirmed_at=new.at)
+        added = Fact(
+            self.next_id, tidy(new.text), new.kind, new.at, new.session, new.words, confirmed_at=new.at
+        )
         self.next_id += 1
         newer = next((fact for fact in rivals if fact.confirmed_at > new.at), None)
         if newer is not None:
@@ -145,8 +156,21 @@ class FactBook:
         self._facts[added.id] = added
         return added
 
+    def adopt(self, fact: Fact) -> None:
+        """Take in a fact of another record, with its date, its confirmations and whether it was replaced."""
+        if not fact.is_current:
+            self._facts[self.next_id] = replace(fact, id=self.next_id, replaced_by=None)
+            self.next_id += 1
+            return
+        moved = self.learn(
+            NewFact(fact.text, fact.kind, fact.words, fact.confirmed_at or fact.at, fact.session)
+        )
+        self._facts[moved.id] = replace(
+            moved, at=min(moved.at, fact.at), confirmations=moved.confirmations + fact.confirmations
+        )
+
     def take_back(self, fact_id: int, said: str, at: float) -> bool:
-        """Make a fact history because the user took it back; their words have to touch it, and to take something back."""
+        """Make a fact history because the user took it back; their words have to say so."""
         fact = self._facts.get(fact_id)
         if fact is None or not fact.is_current or fact.confirmed_at > at:
             return False
@@ -163,7 +187,8 @@ class FactBook:
     def limit(self, max_facts: int) -> None:
         """Drop facts beyond ``max_facts`` (0: none).
 
-        Replaced ones go first, then those never confirmed again, oldest first; name, address, health and family last.
+        Replaced ones go first, then those never confirmed again, oldest first; name, address, health and
+        family last.
         """
         if max_facts and len(self._facts) > max_facts:
             worth = sorted(self.all, key=_worth)
@@ -198,87 +223,3 @@ def _worth(fact: Fact) -> tuple[bool, bool, bool, float, int]:
         fact.confirmed_at,
         fact.id,
     )
-
-
-def is_repeat(new: str, old: str) -> bool:
-    """Tell whether two texts state the same fact, one of them perhaps in more detail."""
-    if identity(new).casefold() == identity(old).casefold():
-        return True
-    if is_negative(new) != is_negative(old):
-        return False
-    mine, theirs = slot_of(new), slot_of(old)
-    if mine is not None and theirs is not None and mine.name == theirs.name:
-        return mine.has_value_of(theirs)
-    a, b = content(new), content(old)
-    if not a or not b or (mine is not None) != (theirs is not None):
-        return False
-    if len(a) == len(b):
-        return _covers(a, b) and _covers(b, a)
-    shorter, longer = sorted((a, b), key=len)
-    return _covers(longer, shorter) and _relation(new) == _relation(old)
-
-
-def contradicts(new: str, old: str, *, said: str) -> bool:
-    """Tell whether a new fact takes the place of an old one.
-
-    It does with another value for the same slot, with other numbers or the other sign about the same things, and when
-    the user's words correct the old fact in so many words.
-    """
-    mine, theirs = slot_of(new), slot_of(old)
-    if mine is not None and theirs is not None and mine.name == theirs.name:
-        return True
-    a, b = content(new), content(old)
-    things_a, things_b = [t for t in a if not t.is_number], [t for t in b if not t.is_number]
-    if things_a and things_b and _covers(things_a, things_b) and _covers(things_b, things_a):
-        numbers_a, numbers_b = {t.text for t in a if t.is_number}, {t.text for t in b if t.is_number}
-        return is_negative(new) != is_negative(old) or bool(numbers_a and numbers_b and numbers_a != numbers_b)
-    if not is_correction(said):
-        return False
-    spoken = word_set(said)
-    names_old = all(any(is_same_word(t.text, s) for s in spoken) for t in b)
-    return bool(b) and _relation(new) == _relation(old) and (names_old or _same_but_one(new, old))
-
-
-def is_related(new: NewFact, fact: Fact) -> bool:
-    """Tell whether a replacement that a model asks for makes sense: small models mix up numbers."""
-    if contradicts(new.text, fact.text, said=new.words) or mentions(fact.text, new.words):
-        return True
-    if any(any(is_same_word(a.text, b.text) for b in content(fact.text)) for a in content(new.text)):
-        return True
-    return new.kind == fact.kind != "other" and _relation(new.text) == _relation(fact.text) and is_correction(new.words)
-
-
-def _covers(tokens_a: list[Token], tokens_b: list[Token]) -> bool:
-    """Tell whether every word of ``tokens_b`` stands in ``tokens_a``; numbers exactly."""
-    return all(
-        any(a.text == b.text or (not b.is_number and is_same_word(a.text, b.text, strict=b.is_hard)) for a in tokens_a)
-        for b in tokens_b
-    )
-
-
-def _relation(fact: str) -> str:
-    """Return what relates the user to the rest of a fact: its first word that is no filler."""
-    for token in tokens(fact):
-        for name, known in _RELATIONS.items():
-            if token.text in known:
-                return name
-        if token.text not in words.FRAME and token.text not in words.NEGATIONS:
-            return token.text
-    return ""
-
-
-def _same_but_one(new: str, old: str) -> bool:
-    """Tell whether two facts are the same sentence about different things ("prefers tea", "prefers coffee")."""
-    a, b = [t.text for t in tokens(new)], [t.text for t in tokens(old)]
-    common = len(set(a) & set(b))
-    return len(a) == len(b) and common >= 1 and common >= len(set(a)) - 1
-
-
-_RELATIONS = {
-    "like": frozenset(
-        "like likes love loves enjoy enjoys prefer prefers fan fond favorite favourite mag liebt mochte bevorzugt gusta gustan"
-        " encanta prefiere gosta adora prefere aime adore piace piacciono ama preferisce houdt hate hates dislike dislikes".split()
-    ),
-    "have": frozenset("has have own owns hat habe besitzt tiene tengo tem tenho possui a ai ha ho possede heeft heb".split()),
-    "be": frozenset("is am are was ist bin es soy e sou est suis sono ben".split()),
-}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ovos_memory.core.types import Document
 from ovos_memory.entity.evidence import find_evidence
 from ovos_memory.entity.extraction import Proposal, Proposals
-from ovos_memory.entity.facts import FactBook, NewFact, guess_kind, is_repeat, tidy
+from ovos_memory.entity.facts import FactBook, NewFact, guess_kind, tidy
+from ovos_memory.entity.sameness import is_repeat
 from ovos_memory.entity.slots import slot_of
 
 
@@ -20,6 +21,12 @@ class Outcome:
     rejected: int = 0
     removed: int = 0
 
+    def add(self, other: Outcome) -> None:
+        """Count another answer's outcome in."""
+        self.learned += other.learned
+        self.rejected += other.rejected
+        self.removed += other.removed
+
 
 def said_by_user(document: Document) -> str:
     """Return the user's own words of a document; a verbatim text counts as theirs."""
@@ -29,8 +36,8 @@ def said_by_user(document: Document) -> str:
 def take_in(book: FactBook, proposals: Proposals, documents: Sequence[Document]) -> Outcome:
     """Take a model's answer into the book.
 
-    Every fact has to rest on what the user said in one of the documents; the latest that supports it gives it its date.
-    Facts are taken in in the order in which they were said, so that of two the later one stays.
+    Every fact has to rest on what the user said in one of the documents; the latest that supports it gives it
+    its date. Facts are taken in in the order in which they were said, so that of two the later one stays.
 
     Args:
         book: The facts; changed.
@@ -69,6 +76,9 @@ def check(book: FactBook, proposal: Proposal, documents: Sequence[Document]) -> 
                 document.session_id,
                 _known_id(book, proposal.replaces),
             )
+    if len(documents) > 1:  # perhaps it was said in two turns: "I have a dog" … "he is called Rex"
+        together = replace(documents[-1], text="\n".join(map(said_by_user, documents)))
+        return check(book, proposal, [together])
     return None
 
 

@@ -38,7 +38,11 @@ class Token:
 def plain(text: str) -> str:
     """Return the text folded for comparison: NFKC, lower case, marks off Latin letters."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    kept = [c for i, c in enumerate(decomposed) if not (unicodedata.combining(c) and i and _is_latin(decomposed, i))]
+    kept = [
+        c
+        for i, c in enumerate(decomposed)
+        if not (unicodedata.combining(c) and i and _is_latin(decomposed, i))
+    ]
     return unicodedata.normalize("NFC", "".join(kept))
 
 
@@ -75,7 +79,7 @@ def is_same_word(one: str, other: str, *, strict: bool = False) -> bool:
     Args:
         one: A word.
         other: A word.
-        strict: For names: only endings of up to two letters may differ.
+        strict: For names: five letters agree, and only endings of up to two may differ.
     """
     if one == other:
         return True
@@ -87,7 +91,7 @@ def is_same_word(one: str, other: str, *, strict: bool = False) -> bool:
         if a != b:
             break
         common += 1
-    return common >= 4 and common >= (longer - 2 if strict else 0.6 * longer)
+    return common >= max(5, longer - 2) if strict else common >= max(4, 0.6 * longer)
 
 
 def is_among(token: Token, others: frozenset[str]) -> bool:

@@ -14,5 +14,7 @@ module       holds
 ``engine``   the client of a chat plugin that runs in this process
 ``settings`` the keys that name the model
 ``client``   settings to client, one per process
+``workplace``  what the memories on one store share
+``memory``   the base of the memories that a model works for in the background
 ===========  =======================================================================================
 """

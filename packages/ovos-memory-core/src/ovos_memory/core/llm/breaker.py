@@ -10,13 +10,13 @@ from typing import Any
 from ovos_memory.core.errors import ModelUnavailable
 
 PAUSES_S = (1.0, 2.0, 30.0, 90.0, 270.0, 600.0)
-"""Seconds without a request after the first, second … failure in a row: two quick retries, then a growing pause."""
+"""Seconds without a request after the first, second … failure in a row: two quick retries, then pauses."""
 OPEN_AFTER = 3
 """Failures in a row after which only one request at a time probes the server."""
 
 
 class Breaker:
-    """Counts the requests that failed in a row and says how long to leave the server alone; safe from any thread.
+    """Counts requests that failed in a row and says how long to pause; safe from any thread.
 
     Args:
         name: What it guards, for messages.

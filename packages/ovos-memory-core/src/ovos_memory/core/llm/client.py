@@ -48,8 +48,8 @@ class Chat(Protocol):
 def open_chat(settings: ChatSettings) -> Chat:
     """Return the client for these settings; nothing is loaded or asked yet.
 
-    Equal settings share one client, and with it the pause after failures, what was learnt about the server, and the
-    model itself when it runs in this process.
+    Equal settings share one client, and with it the pause after failures, what was learnt about the server,
+    and the model itself when it runs in this process.
     """
     key = (os.getpid(), _key(settings))
     with _shared_lock:
@@ -69,7 +69,7 @@ def as_chat(given: Any) -> Chat:
 
 
 def _make(settings: ChatSettings) -> Chat:
-    if settings.chat_engine is None:
+    if settings.chat_engine is None or not settings.chat_engine.module:
         return ServerChat(
             settings.api_url,
             api_key=settings.api_key,
@@ -92,7 +92,8 @@ def load_engine(module: str, config: Mapping[str, Any]) -> Engine:
         plugin = load_chat_plugin(module)
         if plugin is None:
             raise ModelUnavailable(
-                f"chat_engine.module '{module}' is not an installed opm.agents.chat plugin; install the package that brings it"
+                f"chat_engine.module '{module}' is not an installed opm.agents.chat plugin;"
+                " install the package that brings it"
             )
         engine: Engine = plugin(config=dict(config))
         return engine
@@ -102,7 +103,7 @@ def _key(settings: ChatSettings) -> str:
     engine = settings.chat_engine
     where: Any = (
         [engine.module, engine.config]
-        if engine is not None
+        if engine is not None and engine.module
         else [settings.api_url, settings.api_key, settings.model, settings.request_options]
     )
     return json.dumps(where, sort_keys=True, default=str)

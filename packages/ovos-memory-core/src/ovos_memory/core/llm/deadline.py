@@ -1,7 +1,7 @@
 """A call that is over when its time is over, whatever the callee does.
 
-A socket's timeout starts anew with every byte, a name lookup has none, and a chat plugin may do as it likes: only a
-thread of its own can be left behind.
+A socket's timeout starts anew with every byte, a name lookup has none, and a chat plugin may do as it likes:
+only a thread of its own can be left behind.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Deadline:
 class OneAtATime(Generic[R]):
     """Runs calls on a daemon thread, one after the other, and waits for each only so long.
 
-    A call that outlasts its time is left to itself; until it has come back no other one begins, so that a callee that
-    hangs costs one thread and not one per call, and a local model is never used twice at once.
+    A call that outlasts its time is left to itself; until it has come back no other one begins, so that a
+    callee that hangs costs one thread and not one per call, and a local model is never used twice at once.
     """
 
     def __init__(self, name: str) -> None:

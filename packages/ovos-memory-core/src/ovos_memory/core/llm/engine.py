@@ -61,8 +61,9 @@ class EngineChat:
     ) -> Reply:
         """Ask one question and return the answer.
 
-        Length, temperature and output form are the engine's own configuration: OPM's contract has no place for them.
-        A model that takes longer than ``timeout_s`` to load goes on loading, and is ready for a later question.
+        Length, temperature and output form are the engine's own configuration: OPM's contract has no place
+        for them. A model that takes longer than ``timeout_s`` to load goes on loading, and is ready for a
+        later question.
 
         Raises:
             ModelUnavailable: There is no such engine, it raised, or it did not come back in time.
@@ -76,7 +77,8 @@ class EngineChat:
             raise
         except Exception as error:
             self.breaker.failed()
-            # Not quoted and not chained: a foreign exception may hold the prompt, and with it what people said.
+            # Not quoted and not chained: a foreign exception may hold the prompt, and with it what people
+            # said.
             raise ModelUnavailable(f"{self.label}: raised {type(error).__name__}") from None
         content = getattr(message, "content", message)
         if content is None or not isinstance(content, (str, list)):

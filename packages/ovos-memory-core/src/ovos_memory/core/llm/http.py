@@ -1,7 +1,7 @@
 """One HTTP request with a hard deadline, answered by the beginning of its body.
 
-Built on requests, which OPM brings along.  Every request has a connection of its own: its socket is known, so that it
-can be shut when the time is over, and a forked process has nothing to reopen.
+Built on requests, which OPM brings along.  Every request has a connection of its own: its socket is known, so
+that it can be shut when the time is over, and a forked process has nothing to reopen.
 """
 
 from __future__ import annotations
@@ -70,14 +70,17 @@ class Http:
         self._api_key = api_key.strip()
         self._line: OneAtATime[Answer] = OneAtATime(self._label)
 
-    def send(self, method: str, url: str, deadline: Deadline, *, body: Mapping[str, Any] | None = None) -> Answer:
+    def send(
+        self, method: str, url: str, deadline: Deadline, *, body: Mapping[str, Any] | None = None
+    ) -> Answer:
         """Send a request and return the answer, whatever its status.
 
-        Redirects are not followed: a POST would become a GET, and the key would go to an address nobody configured.
+        Redirects are not followed: a POST would become a GET, and the key would go to an address nobody
+        configured.
 
         Raises:
-            ModelUnavailable: No answer: the name is unknown, the port closed, the connection lost, or the deadline
-                over, however busily the server sends.
+            ModelUnavailable: No answer: the name is unknown, the port closed, the connection lost, or the
+                deadline over, however busily the server sends.
         """
         sockets = _Sockets()
         payload = None if body is None else json.dumps(body, ensure_ascii=True).encode("ascii")
@@ -85,11 +88,15 @@ class Http:
             lambda: self._send(method, url, payload, deadline, sockets), deadline, give_up=sockets.shut
         )
 
-    def _send(self, method: str, url: str, payload: bytes | None, deadline: Deadline, sockets: _Sockets) -> Answer:
+    def _send(
+        self, method: str, url: str, payload: bytes | None, deadline: Deadline, sockets: _Sockets
+    ) -> Answer:
         import requests
 
         with requests.Session() as session:
-            session.trust_env = not self._is_local  # a proxy from the environment cannot reach our own machine
+            session.trust_env = (
+                not self._is_local
+            )  # a proxy from the environment cannot reach our own machine
             adapter = _recording_adapter(sockets)
             session.mount("http://", adapter)
             session.mount("https://", adapter)
@@ -112,7 +119,8 @@ class Http:
                         _retry_after_s(response.headers.get("Retry-After", "")),
                     )
             except Exception as error:
-                # The text of a foreign exception may hold the URL with its secrets, or the key: only its type is told.
+                # The text of a foreign exception may hold the URL with its secrets, or the key: only its type
+                # is told.
                 kind = type(error).__name__
                 raise ModelUnavailable(f"{self._label}: no answer ({kind})") from None
 
@@ -152,36 +160,35 @@ class _Sockets:
 def _recording_adapter(sockets: _Sockets) -> HTTPAdapter:
     """Return a transport that tells ``sockets`` of every connection that it opens."""
     from requests.adapters import HTTPAdapter
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-
-    class PlainConnection(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.add(self.sock)
-
-    class TlsConnection(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.add(self.sock)
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = PlainConnection
-
-    class TlsPool(HTTPSConnectionPool):
-        ConnectionCls = TlsConnection
 
     class Adapter(HTTPAdapter):
         def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
             super().init_poolmanager(*args, **kwargs)
-            self.poolmanager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
+            _record(self.poolmanager, sockets)
 
         def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-            manager = super().proxy_manager_for(*args, **kwargs)
-            manager.pool_classes_by_scheme = {"http": PlainPool, "https": TlsPool}
-            return manager
+            return _record(super().proxy_manager_for(*args, **kwargs), sockets)
 
     return Adapter()
+
+
+def _record(manager: Any, sockets: _Sockets) -> Any:
+    """Make a pool manager of urllib3 use connections that ``sockets`` hears of; return it."""
+    recording = {}
+    for scheme, pool_class in dict(manager.pool_classes_by_scheme).items():
+        connection_class = _recording_connection(pool_class.ConnectionCls, sockets)
+        recording[scheme] = type(pool_class.__name__, (pool_class,), {"ConnectionCls": connection_class})
+    manager.pool_classes_by_scheme = recording
+    return manager
+
+
+def _recording_connection(base: Any, sockets: _Sockets) -> Any:
+    class Connection(base):  # type: ignore[misc]
+        def connect(self) -> None:
+            super().connect()
+            sockets.add(self.sock)
+
+    return Connection
 
 
 def _read(response: requests.Response, deadline: Deadline) -> bytes:

@@ -10,7 +10,9 @@ from ovos_memory.core.llm.scan import MAX_CHARS
 from ovos_memory.core.text import clean
 
 _NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|seed:think|analysis)"
-_THINK_TAG = re.compile(rf"<\s*(/?)\s*{_NAMES}\s*>|\[\s*(/?)\s*THINK\s*\]|<\|\s*(/?)\s*think\s*\|>", re.IGNORECASE)
+_THINK_TAG = re.compile(
+    rf"<\s*(/?)\s*{_NAMES}\s*>|\[\s*(/?)\s*THINK\s*\]|<\|\s*(/?)\s*think\s*\|>", re.IGNORECASE
+)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
 _SPECIAL = re.compile(r"<\|[^<>|\n]{1,40}\|>|</?s>|<(?:start|end)_of_turn>(?:model|user)?")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
@@ -38,7 +40,7 @@ class Reply:
 
     @classmethod
     def read(cls, content: object, *, is_cut: bool = False, thought: bool = False) -> Reply:
-        """Return the reply that a message's content is; ``thought``: the server handed the thinking out separately."""
+        """Return the reply that a message's content is; ``thought``: its thinking came separately."""
         text = visible_text(content)
         unfinished = not text and (is_unfinished_thinking(content) or (thought and is_cut))
         return cls(text, is_cut, unfinished)
@@ -64,8 +66,8 @@ class TokenBudget:
 def visible_text(raw: object) -> str:
     """Return what a reply says to the reader, trimmed; ``""`` when all of it is thinking.
 
-    Thinking that was never closed goes to the end of the text, thinking whose opening the chat template swallowed
-    from its beginning.  At most 64 K characters are looked at, in linear time.
+    Thinking that was never closed goes to the end of the text, thinking whose opening the chat template
+    swallowed from its beginning.  At most 64 K characters are looked at, in linear time.
     """
     text = clean(raw)[:MAX_CHARS]
     text = _final_channel(text)
@@ -83,7 +85,7 @@ def is_unfinished_thinking(raw: object) -> bool:
 
 
 def _final_channel(text: str) -> str:
-    """Return the final part of a reply that is divided into channels (gpt-oss), the whole text of any other."""
+    """Return the final part of a reply in channels (gpt-oss), the whole text of any other."""
     channels = list(_CHANNEL.finditer(text))
     if not channels:
         return text

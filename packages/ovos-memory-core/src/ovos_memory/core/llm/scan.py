@@ -1,8 +1,8 @@
 """JSON values out of a text that was meant to be JSON.
 
-Small models cut their lists off at the token limit, quote with apostrophes, leave commas dangling and talk around it
-all.  The scanner takes what is complete and never raises; its work is bounded by :data:`MAX_CHARS` and
-:data:`MAX_STARTS`, whatever the text.
+Small models cut their lists off at the token limit, quote with apostrophes, leave commas dangling and talk
+around it all.  The scanner takes what is complete and never raises; its work is bounded by :data:`MAX_CHARS`
+and :data:`MAX_STARTS`, whatever the text.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _Scanner:
         return _WORDS[word.group().lower()]
 
     def _string(self, quote: str) -> str:
-        """Read a text; a quote that nothing could follow (``User's``, ``"so called "friends"``) is a part of it."""
+        """Read a text; a quote that nothing could follow (``User's``) is a part of it."""
         parts: list[str] = []
         self.position += 1
         while True:
@@ -195,7 +195,7 @@ class _Scanner:
 
 
 def _holds_complete_parts(value: Any) -> bool:
-    """Tell whether a value that was cut off still holds whole items; a cut text or a half-filled object does not."""
+    """Tell whether a value that was cut off still holds whole items, as a half-filled object does not."""
     if isinstance(value, list):
         return bool(value)
     return isinstance(value, dict) and any(isinstance(part, (list, dict)) for part in value.values())

@@ -15,7 +15,7 @@ from ovos_memory.core.llm.reply import Reply, ServerFailed, TokenBudget
 from ovos_memory.core.text import clean
 
 FORMS = ("json_schema", "json_object", "none")
-"""Ways to ask for JSON, tried in this order: OpenAI's; the one of llama-cpp-python's server; in words alone."""
+"""Ways to ask for JSON, in this order: OpenAI's; llama-cpp-python's server's; in words alone."""
 
 _REJECTS_FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 _REJECTS_REQUEST = frozenset({400, 413, 422})
@@ -67,7 +67,12 @@ class ServerChat:
 
     def health(self) -> dict[str, Any]:
         """Return how the server is doing."""
-        return {"server": self.label, "model": self._model or None, "form": self._form, **self.breaker.health()}
+        return {
+            "server": self.label,
+            "model": self._model or None,
+            "form": self._form,
+            **self.breaker.health(),
+        }
 
     def ask(
         self,
@@ -114,7 +119,9 @@ class ServerChat:
     def _complete(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: Deadline) -> Reply:
         forms = self._forms_to_try() if schema is not None else ("none",)
         for form in forms:
-            answer = self._send("POST", "/chat/completions", deadline, body={**body, **_form_members(form, schema)})
+            answer = self._send(
+                "POST", "/chat/completions", deadline, body={**body, **_form_members(form, schema)}
+            )
             if answer.status in _REJECTS_FORM and form != forms[-1]:
                 self._form = None
                 self.breaker.failed()
@@ -131,7 +138,7 @@ class ServerChat:
         raise AssertionError("unreachable: the last form returns or raises")
 
     def _forms_to_try(self) -> tuple[str, ...]:
-        """Return the forms to try: from the one that worked last; a server in trouble gets a single request."""
+        """Return the forms to try: from the one that worked last; in trouble only one."""
         if self.breaker.is_open:
             return (self._form or "none",)
         return FORMS[FORMS.index(self._form or FORMS[0]) :]
@@ -160,7 +167,9 @@ class ServerChat:
         self.breaker.failed(at_least_s=answer.retry_after_s)
         remedy = _REMEDIES.get(answer.status, "")
         if answer.status < 400:
-            raise ModelUnavailable(f"{self.label}: redirects elsewhere (HTTP {answer.status}); set 'api_url' to where it leads")
+            raise ModelUnavailable(
+                f"{self.label}: redirects elsewhere (HTTP {answer.status}); set 'api_url' to where it leads"
+            )
         if answer.status in (401, 403, 404):
             self._model = self._configured_model
             raise ModelUnavailable(f"{self.label}: HTTP {answer.status}{remedy}")
@@ -197,7 +206,9 @@ def read_completion(answer: Answer) -> Reply:
     try:
         completion = json.loads(text)
     except (ValueError, RecursionError):
-        kind = answer.media_type if re.fullmatch(r"[\w.+-]+/[\w.+-]+", answer.media_type) else "an unknown type"
+        kind = (
+            answer.media_type if re.fullmatch(r"[\w.+-]+/[\w.+-]+", answer.media_type) else "an unknown type"
+        )
         raise ModelUnavailable(f"the answer is no JSON but {kind}; check 'api_url'") from None
     choice = _first_choice(completion)
     if choice is None:
