@@ -179,7 +179,8 @@ def models(session: nox.Session) -> None:
         lambda: session.run("python", str(TOOLS / "make_test_models.py"), str(folder), "--only", *wanted),
         what="make_test_models.py",
     )
-    env = {**own_folders(session), "OVOS_MEMORY_TEST_MODELS": str(folder)}
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
+    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
     session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
 
 
@@ -187,7 +188,7 @@ def llama_wheel(session: nox.Session) -> Path:
     """Return the wheel of llama-cpp-python, built for any processor of this kind unless an earlier run did."""
     lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
     version = re.findall(r'name = "llama-cpp-python"\nversion = "(.+)"', lock)[0]
-    folder = bootstrap.cache_home() / "wheels"
+    folder = bootstrap.cache_home() / "llama-cpp-python"
     pattern = f"llama_cpp_python-{version}-*.whl"
     if not list(folder.glob(pattern)):
         if not any(map(shutil.which, ("c++", "g++", "clang++"))):

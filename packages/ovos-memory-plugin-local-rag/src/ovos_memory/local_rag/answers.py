@@ -26,7 +26,14 @@ Ranked = tuple[MemoryHit, int]
 """A hit and how new it is."""
 
 
-def ranked_hits(index: VectorIndex, vector: Floats, session_id: str | None, top_k: int) -> list[Ranked]:
+def ranked_hits(
+    index: VectorIndex,
+    vector: Floats,
+    session_id: str | None,
+    top_k: int,
+    *,
+    neighbour_weight: float = 0.0,
+) -> list[Ranked]:
     """Return the documents nearest to a query's vector, in no order.
 
     Args:
@@ -34,14 +41,16 @@ def ranked_hits(index: VectorIndex, vector: Floats, session_id: str | None, top_
         vector: The query's.
         session_id: Only this session; ``None``: all.
         top_k: How many are wanted; a few more may come.
+        neighbour_weight: How much the documents before and after one count; with any the ledger's own vectors
+            answer, for no store knows which documents are neighbours.
 
     Raises:
         OvosMemoryError: The model or the ledger cannot be used.
     """
     model = index.model()
     index.boundary.call("index", lambda: index.embed_leftovers(model), lambda: None)
-    search = _Search(index, model, vector, session_id, top_k)
-    found = search.from_store()
+    search = _Search(index, model, vector, session_id, top_k, neighbour_weight)
+    found = None if neighbour_weight else search.from_store()
     return search.exact() if found is None else found
 
 
@@ -55,20 +64,33 @@ class _Search:
     """One query on its way."""
 
     def __init__(
-        self, index: VectorIndex, model: Model, vector: Floats, session_id: str | None, top_k: int
+        self,
+        index: VectorIndex,
+        model: Model,
+        vector: Floats,
+        session_id: str | None,
+        top_k: int,
+        neighbour_weight: float,
     ) -> None:
         self._index = index
         self._model = model
         self._vector = vector
         self._session = session_id
         self._top_k = top_k
+        self._neighbour_weight = neighbour_weight
 
     # ------------------------------------------------------------------ exact
     def exact(self) -> list[Ranked]:
         """Return the hits by the ledger's own vectors."""
         wanted = self._top_k
         while True:
-            matches = self._index.exact.search(self._model, self._vector, wanted, session=self._session)
+            matches = self._index.exact.search(
+                self._model,
+                self._vector,
+                wanted,
+                session=self._session,
+                neighbour_weight=self._neighbour_weight,
+            )
             documents = {d.id: d for d in self._index.ledger.get_many([m.document_id for m in matches])}
             hits = [_hit(documents[m.document_id], m.score) for m in matches if m.document_id in documents]
             if len(hits) >= self._top_k or len(matches) < wanted:

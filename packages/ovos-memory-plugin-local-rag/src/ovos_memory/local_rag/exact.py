@@ -35,13 +35,21 @@ class ExactSearch:
         self._matrix: Matrix | None = None
         self._after = self._removed_after = 0
 
-    def search(self, model: Model, vector: Floats, top_k: int, *, session: str | None = None) -> list[Match]:
-        """Return the nearest documents, best first, of equals the newest first.
+    def search(
+        self,
+        model: Model,
+        vector: Floats,
+        top_k: int,
+        *,
+        session: str | None = None,
+        neighbour_weight: float = 0.0,
+    ) -> list[Match]:
+        """Return the nearest documents, best first, of equals the newest first; see :meth:`Matrix.search`.
 
         Raises:
             StoreError: The ledger cannot be read.
         """
-        return self._current(model).search(vector, top_k, session=session)
+        return self._current(model).search(vector, top_k, session=session, neighbour_weight=neighbour_weight)
 
     def _current(self, model: Model) -> Matrix:
         with self._lock:

@@ -21,10 +21,12 @@ class HeldVectors:
 
     Args:
         embedder: Makes them.
+        document_prefix: In front of every text that is embedded.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, *, document_prefix: str = "") -> None:
         self._embedder = embedder
+        self._prefix = document_prefix
         self._vectors: LruDict[tuple[str, str], list[Floats]] = LruDict(_MOST)
 
     def of(self, document: Document) -> list[Floats]:
@@ -36,7 +38,7 @@ class HeldVectors:
         key = document.id, document.content
         known = self._vectors.get(key)
         if known is None:
-            known = self._vectors[key] = self._embedder.batch([document.content])[0]
+            known = self._vectors[key] = self._embedder.batch([self._prefix + document.content])[0]
         return known
 
     def ranked(

@@ -15,6 +15,7 @@ from ovos_memory.core.shared import LruDict
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import Worker
 from ovos_memory.local_rag.background import Background
+from ovos_memory.local_rag.common_words import CommonWords
 from ovos_memory.local_rag.consumer import CONSUMER, VectorConsumer
 from ovos_memory.local_rag.exact import ExactSearch
 from ovos_memory.local_rag.takeover import take_over_1x
@@ -43,6 +44,7 @@ class VectorIndex:
         table: Their vectors, in the same database.
         embedder: Makes them.
         plugin: Entry-point name of the memory, for messages.
+        document_prefix: In front of every text that is embedded.
         clock: Returns epoch seconds.
     """
 
@@ -53,8 +55,11 @@ class VectorIndex:
         embedder: Embedder,
         *,
         plugin: str,
+        document_prefix: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self.document_prefix = document_prefix
+        self.common_words = CommonWords(ledger)
         self.ledger = ledger
         self.table = table
         self.embedder = embedder
@@ -131,7 +136,7 @@ class VectorIndex:
             documents: Whose.
             must_all_work: Raise :class:`BadReply` when one has none.
         """
-        vectors = self.embedder.batch([document.content for document in documents])
+        vectors = self.embedder.batch([self.document_prefix + document.content for document in documents])
         refused = [d for d, made in zip(documents, vectors, strict=True) if not made]
         for document in refused:
             self._refused[document.id, document.change] = True

@@ -94,13 +94,17 @@ class Matrix:
                 setattr(self, name, new)
             self._size = kept
 
-    def search(self, query: Floats, top_k: int, *, session: str | None = None) -> list[Match]:
+    def search(
+        self, query: Floats, top_k: int, *, session: str | None = None, neighbour_weight: float = 0.0
+    ) -> list[Match]:
         """Return the ``top_k`` nearest documents, best first; of equals the newer first.
 
         Args:
             query: float32 of unit length and the right dimension.
             top_k: >= 1; fewer come back when there are fewer.
             session: Search only this session's documents; ``None``: all.
+            neighbour_weight: How much the mean of the documents before and after counts beside a document's own
+                similarity (1); the sum is divided by all weights, so that scores stay cosines.
         """
         import numpy as np
 
@@ -115,6 +119,8 @@ class Matrix:
             size = len(chosen)
         else:
             scores = vectors[:size] @ query
+        if neighbour_weight and size:
+            scores = _with_neighbours(scores, documents[:size], neighbour_weight)
         wanted = top_k
         while size:
             best = _best(scores, seqs[:size], min(wanted, size))
@@ -147,3 +153,26 @@ def _best(scores: Floats, seqs: NDArray[np.int64], count: int) -> NDArray[np.int
     else:
         chosen = np.arange(len(scores))
     return chosen[np.lexsort((-seqs[chosen], -scores[chosen]))]
+
+
+def _with_neighbours(scores: Floats, documents: NDArray[np.int64], weight: float) -> Floats:
+    """Return scores in which the documents before and after one, in its session, count too.
+
+    The vectors of neighbours add up to one of the passage that they are; so do their similarities.  A missing
+    neighbour counts as none: the first and the last of a session have one.
+    """
+    import numpy as np
+
+    unique, inverse = np.unique(documents, return_inverse=True)
+    best = np.full(len(unique), -1.0, dtype=np.float32)
+    np.maximum.at(best, inverse, scores)
+    follows = np.diff(unique) == 1
+    total = np.zeros(len(unique), dtype=np.float32)
+    total[1:][follows] += best[:-1][follows]
+    total[:-1][follows] += best[1:][follows]
+    count = np.zeros(len(unique), dtype=np.float32)
+    count[1:] += follows
+    count[:-1] += follows
+    mean = total / np.maximum(count, 1)
+    blended = np.where(count > 0, (best + weight * mean) / (1 + weight), best)
+    return np.asarray(blended[inverse], dtype=np.float32)

@@ -77,12 +77,20 @@ class LocalRAGMemory(BaseRetrievalMemory):
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.local_rag.answers import best_first, ranked_hits
 
-        vector = self._source.embedder.query_vector(text)
+        settings = cast("LocalRAGSettings", self.settings)
+        if settings.drop_common_words is not None:
+            share, whole = settings.drop_common_words, text
+            text = self.boundary.call(
+                "common words", lambda: self._source.index().common_words.without(whole, share), lambda: whole
+            )
+        vector = self._source.embedder.query_vector(settings.query_prefix + text)
         if vector is None:
             return []
         ranked = self._source.held.ranked(vector, session_id, self.journal.held())
         try:
-            ranked += ranked_hits(self._source.index(), vector, session_id, top_k)
+            ranked += ranked_hits(
+                self._source.index(), vector, session_id, top_k, neighbour_weight=settings.neighbour_weight
+            )
         except StoreError as error:
             self.boundary.failed("search", error, session_id=session_id)
         return best_first(ranked, top_k)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from ovos_memory.core.settings import RecallSettings
+from ovos_memory.core.settings import NonNegative, RecallSettings
+
+Share = Annotated[NonNegative, Field(le=1)]
+"""A finite number, 0..1."""
 
 
 class LocalRAGSettings(RecallSettings):
@@ -33,6 +36,17 @@ class LocalRAGSettings(RecallSettings):
     )
     db_path: str | None = Field(
         None, min_length=1, description="The ledger; null: beside the vectors, or in the XDG data folder."
+    )
+    document_prefix: str = Field(
+        "", description="In front of every text that is embedded, where a model wants one."
+    )
+    query_prefix: str = Field("", description="In front of every query that is embedded.")
+    neighbour_weight: NonNegative = Field(
+        0.0, description="How much the exchanges before and after one in its session count; 0: not at all."
+    )
+    drop_common_words: Share | None = Field(
+        None,
+        description="Leave query words out that stand in more than this share of the exchanges; null: none.",
     )
     preload: bool = Field(True, description="Load model and store in the background after construction.")
     background: bool = Field(

@@ -134,7 +134,7 @@ class IndexSource:
         embedder = self.embedder
         with self._opening:
             if self._held is None:
-                self._held = HeldVectors(embedder)
+                self._held = HeldVectors(embedder, document_prefix=self._settings.document_prefix)
             return self._held
 
     def preload(self, boundary: Boundary) -> None:
@@ -161,6 +161,7 @@ class IndexSource:
             self._collection,
             self._embedder_key(),
             self._store_key(),
+            self._settings.document_prefix,
             given,
             alone,
         )
@@ -177,12 +178,23 @@ class IndexSource:
         from ovos_memory.local_rag.index import VectorIndex
         from ovos_memory.local_rag.vectors import VectorTable
 
-        table = VectorTable(_PREFIX, is_served=self._place is not None and self._place.is_served)
+        table = VectorTable(
+            _PREFIX,
+            is_served=self._place is not None and self._place.is_served,
+            recipe=self._settings.document_prefix,
+        )
         database = open_database(
             self.ledger_path, plugin=self._plugin, migrations=table.migrations(), component=table.component
         )
         ledger = SqliteLedger(database, prefix=_PREFIX, index=table)
-        index = VectorIndex(ledger, table, self.embedder, plugin=self._plugin, clock=self._clock)
+        index = VectorIndex(
+            ledger,
+            table,
+            self.embedder,
+            plugin=self._plugin,
+            document_prefix=self._settings.document_prefix,
+            clock=self._clock,
+        )
         index.mirror = self._mirror(index)
         return index
 

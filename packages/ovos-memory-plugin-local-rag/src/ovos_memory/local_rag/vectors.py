@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -28,9 +29,11 @@ class VectorTable:
     Args:
         prefix: The ledger's prefix of table names.
         is_served: Whether other hosts use the same vector store; then keys begin with this ledger's origin.
+        recipe: What texts are made into before they are embedded; another one makes another model.
     """
 
-    def __init__(self, prefix: str = "", *, is_served: bool = False) -> None:
+    def __init__(self, prefix: str = "", *, is_served: bool = False, recipe: str = "") -> None:
+        self._recipe = recipe
         self._p = prefix
         self._is_served = is_served
         self.component = f"{prefix}vectors"
@@ -42,7 +45,7 @@ class VectorTable:
     def _create(self, connection: sqlite3.Connection) -> None:
         p = self._p
         for statement in (
-            f"CREATE TABLE {p}models (id INTEGER PRIMARY KEY, probe BLOB NOT NULL,"
+            f"CREATE TABLE {p}models (id INTEGER PRIMARY KEY, probe BLOB NOT NULL, recipe TEXT NOT NULL,"
             " collection TEXT NOT NULL DEFAULT '')",
             f"CREATE TABLE {p}vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL,"
             " session BLOB NOT NULL, n INTEGER NOT NULL, window INTEGER NOT NULL, pushed INTEGER,"
@@ -81,7 +84,7 @@ class VectorTable:
         ):
             known = np.frombuffer(blob, dtype=np.float32)
             if len(known) == len(probe) and float(known @ probe) >= SAME_MODEL_COSINE:
-                return Model(number, len(known), _fingerprint(blob), collection)
+                return Model(number, len(known), self._fingerprint(blob), collection)
         return None
 
     def add_model(self, connection: sqlite3.Connection, probe: Floats) -> Model:
@@ -89,15 +92,17 @@ class VectorTable:
         known = self.find_model(connection, probe)
         if known is not None:
             return known
-        cursor = connection.execute(f"INSERT INTO {self._p}models (probe) VALUES (?)", (probe.tobytes(),))
-        return Model(int(cursor.lastrowid or 0), len(probe), _fingerprint(probe.tobytes()), "")
+        cursor = connection.execute(
+            f"INSERT INTO {self._p}models (probe, recipe) VALUES (?, ?)", (probe.tobytes(), self._recipe)
+        )
+        return Model(int(cursor.lastrowid or 0), len(probe), self._fingerprint(probe.tobytes()), "")
 
     def model(self, connection: sqlite3.Connection, number: int) -> Model | None:
         """Return a model by its number."""
         row = connection.execute(
             f"SELECT probe, collection FROM {self._p}models WHERE id=?", (number,)
         ).fetchone()
-        return None if row is None else Model(number, len(row[0]) // 4, _fingerprint(row[0]), row[1])
+        return None if row is None else Model(number, len(row[0]) // 4, self._fingerprint(row[0]), row[1])
 
     def probe(self, connection: sqlite3.Connection, model: Model) -> Floats:
         """Return a model's vector of the fixed sentence."""
@@ -114,6 +119,9 @@ class VectorTable:
     def set_collection(self, connection: sqlite3.Connection, model: Model, collection: str) -> None:
         """Note which collection of the vector store holds a model's vectors."""
         connection.execute(f"UPDATE {self._p}models SET collection=? WHERE id=?", (collection, model.id))
+
+    def _fingerprint(self, probe: bytes) -> str:
+        return hashlib.sha256(probe + self._recipe.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     # ------------------------------------------------------------------ writing
     def put(
@@ -271,9 +279,3 @@ def _bytes(session_id: str) -> bytes:
 def _stored(row: tuple[int, bytes, int, int, bytes]) -> StoredVector:
     seq, session, n, window, blob = row
     return StoredVector(seq, bytes(session).decode("utf-8", "surrogatepass"), n, window, blob)
-
-
-def _fingerprint(probe: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(probe).hexdigest()[:16]
