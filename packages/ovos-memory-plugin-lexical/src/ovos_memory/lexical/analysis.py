@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ovos_memory.lexical.folding import fold
 from ovos_memory.lexical.function_words import function_words, spoken_languages, unspaced_function_words
-from ovos_memory.lexical.languages import Languages, stemmer
+from ovos_memory.lexical.languages import Languages, stemmer, stemmers_release
 from ovos_memory.lexical.tokens import Token, is_plain, tokens
 
 REVISION = 1
@@ -48,7 +48,7 @@ class Analyzer:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self.fingerprint = f"{REVISION}:{language}"
+        self.fingerprint = f"{REVISION}:{language}:{stemmers_release()}"
         self._languages = Languages(language)
         self._run_terms: dict[str, tuple[str, ...]] = {}
 

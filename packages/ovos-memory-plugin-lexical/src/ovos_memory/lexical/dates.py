@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+from ovos_memory.lexical.other_dates import other_times
+
 MAX_BOOST = 1.5
 """Factor for an exchange of just the named time."""
 _TOLD_LATER = timedelta(days=7)
@@ -64,7 +66,7 @@ class Span:
         return 1.0
 
 
-def named_times(question: str, now: float) -> list[Span]:
+def named_times(question: str, now: float, language: str = "en") -> list[Span]:
     """Return the times that a question names, empty when it names none.
 
     Days are those of UTC, the ledger's time.  A month or day without a year is the latest one that has begun.
@@ -72,6 +74,7 @@ def named_times(question: str, now: float) -> list[Span]:
     Args:
         question: As it was asked.
         now: When it was asked, epoch seconds.
+        language: Code of the store's language; see :mod:`ovos_memory.lexical.other_dates`.
     """
     text = question.lower()
     if not text.isascii():
@@ -82,6 +85,8 @@ def named_times(question: str, now: float) -> list[Span]:
         spans = [
             span for found in _YEAR.finditer(text) if (span := _span(int(found[1]), None, None, fades=False))
         ]
+    if not spans and language != "en":
+        spans = [Span(start, end, fades=True) for start, end in other_times(question, now, language)]
     return spans
 
 

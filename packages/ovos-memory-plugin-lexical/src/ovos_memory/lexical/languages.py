@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.metadata
 import re
 from collections.abc import Callable
+from typing import Any
 
+from ovos_memory.core.shared import ProcessLock
 from ovos_memory.lexical import endings, english
+from ovos_memory.lexical.folding import fold
 
 AUTO = "auto"
 _FALLBACK = "en"
@@ -82,6 +88,48 @@ def _chosen(script: tuple[int, str, frozenset[str]], language: str) -> str:
     return language if language in written else default
 
 
+# Of the languages that Snowball knows, those in which its stemmers find no less than the tables here.
+_SNOWBALL = {
+    "ca": "catalan", "eo": "esperanto", "es": "spanish", "et": "estonian", "fr": "french", "ga": "irish",
+    "hi": "hindi", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian", "ne": "nepali",
+    "nl": "dutch", "pt": "portuguese", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+}  # fmt: skip
+
+
+@functools.cache
+def stemmers_release() -> str:
+    """Return the release of the optional package ``snowballstemmer``, ``""`` when it is not installed."""
+    try:
+        return importlib.metadata.version("snowballstemmer")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@functools.cache
 def stemmer(language: str) -> Callable[[str], str] | None:
-    """Return a function that stems folded words of a language; ``None`` when there is none."""
-    return english.stem if language == "en" else endings.light_stemmer(language)
+    """Return a function that stems folded words of a language; ``None`` when there is none.
+
+    English has its own; other languages have Snowball's where the extra ``stemmers`` is installed and good for them, or
+    a table of endings.
+    """
+    if language == "en":
+        return english.stem
+    if language in _SNOWBALL and stemmers_release():
+        found = _snowball_stemmer(_SNOWBALL[language])
+        if found is not None:
+            return found
+    return endings.light_stemmer(language)
+
+
+def _snowball_stemmer(name: str) -> Callable[[str], str] | None:
+    snowballstemmer: Any = importlib.import_module("snowballstemmer")
+    if name not in snowballstemmer.algorithms():
+        return None
+    algorithm = snowballstemmer.stemmer(name)
+    lock = ProcessLock()
+
+    def stem(word: str) -> str:
+        with lock:  # it keeps the word that it works on in itself
+            return fold(str(algorithm.stemWord(word)))
+
+    return stem

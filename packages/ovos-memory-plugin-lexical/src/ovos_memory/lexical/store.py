@@ -213,7 +213,7 @@ def request_of(
     return Request(
         query=question.text,
         limit=question.limit,
-        times=named_times(question.text, question.now),
+        times=named_times(question.text, question.now, index.analyzer.language),
         session=session,
         held=held,
         replaced=frozenset(document.row for document in question.held if document.row >= 0),
