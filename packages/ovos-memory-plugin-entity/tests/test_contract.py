@@ -29,7 +29,7 @@ class Entity(MemoryContract):
     plugin = "ovos-memory-plugin-entity"
     module = "ovos_memory.entity"
     settings_model = EntityMemory.settings_model
-    reports_health = True
+    reports_health = manages = True
     keeps_history = False
     llm_backed = True
     window_key = None

@@ -29,7 +29,7 @@ class LongTerm(MemoryContract):
     plugin = "ovos-memory-plugin-longterm"
     module = "ovos_memory.longterm"
     settings_model = LongTermMemory.settings_model
-    reports_health = True
+    reports_health = manages = True
     llm_backed = True
     window_key = None
     window_chars_key = "max_history_chars"

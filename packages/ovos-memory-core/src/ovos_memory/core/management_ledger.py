@@ -237,6 +237,8 @@ def _is_same(record: Record, trace: Trace) -> bool:
     is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
     if trace.source == record.id and is_same_moment:
         return True
+    if trace.is_source(record.session_id, record.created_at, record.text):
+        return True
     if "question" in details:
         question, answer = details["question"], details["answer"]
         if trace.question is not None:

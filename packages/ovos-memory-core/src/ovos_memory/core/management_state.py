@@ -14,7 +14,7 @@ from ovos_memory.core.turns import Turn, as_stored, read_turns, stored_items
 
 if TYPE_CHECKING:
     from ovos_memory.core.state import ResilientState
-    from ovos_memory.core.state_types import DurableState, Record
+    from ovos_memory.core.state_types import Record, StateStore
 
 SCRUB_WAIT_S = 5.0
 
@@ -59,7 +59,7 @@ class StateTurns:
         return {"path": str(self._path), "bytes": bytes_of(self._path)}
 
 
-def scrub_state(state: ResilientState | DurableState, *, wait_s: float = SCRUB_WAIT_S) -> Scrubbed:
+def scrub_state(state: ResilientState | StateStore, *, wait_s: float = SCRUB_WAIT_S) -> Scrubbed:
     """Clean a state's files, waiting for others who are using them."""
     deadline = time.monotonic() + wait_s
     while True:

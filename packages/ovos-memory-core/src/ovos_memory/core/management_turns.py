@@ -204,9 +204,11 @@ class TurnKeeper:
 
 def _is_exchange(turns: Sequence[Turn], trace: Trace) -> bool:
     """Tell whether these turns are the forgotten exchange, or what is left of it without its question."""
+    exchange = make_exchange([turn.message for turn in turns])
+    if trace.is_source(trace.session_id, turns[0].said_at, exchange.question):
+        return True
     if trace.question is None or trace.answer is None:
         return False
-    exchange = make_exchange([turn.message for turn in turns])
     if identity(exchange.answer) != identity(trace.answer):
         return False
     is_orphan = not exchange.question and abs(turns[0].said_at - trace.created_at) <= SAME_MOMENT_S

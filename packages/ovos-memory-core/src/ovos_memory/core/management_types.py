@@ -111,6 +111,7 @@ class Trace:
         answer: The assistant's words of that exchange.
         source: Id of the document; ``None`` for other records.
         created_at: Epoch seconds, UTC.
+        words: The user's words that a fact rests on; the exchange in which they were said is its source.
     """
 
     session_id: str
@@ -119,6 +120,13 @@ class Trace:
     answer: str | None = None
     source: str | None = None
     created_at: float = 0.0
+    words: str = ""
+
+    def is_source(self, session_id: str, created_at: float, said: str) -> bool:
+        """Tell whether the words were said here and then."""
+        if not self.words or session_id != self.session_id:
+            return False
+        return abs(created_at - self.created_at) <= SAME_MOMENT_S and fold(self.words) in fold(said)
 
     def means(self, session_id: str, *texts: str) -> bool:
         """Tell whether one of these texts of a session is the same."""

@@ -43,6 +43,13 @@ class StateStore(Protocol):
     def close(self) -> None:
         """Free what the store holds; the next use takes it again."""
 
+    def scrub(self) -> list[Path]:
+        """Leave no trace of removed records in the store's files; return copies that were removed with them.
+
+        Raises:
+            StoreError: Others are using the file, or it cannot be written.
+        """
+
 
 class DurableState(StateStore, Protocol):
     """A store on disk, as :class:`~ovos_memory.core.state_resilient.ResilientState` needs it."""
@@ -52,10 +59,3 @@ class DurableState(StateStore, Protocol):
 
     def apply(self, changes: Sequence[tuple[str, Change]], *, wait_s: float = WAIT_S) -> list[Record | None]:
         """Make many changes, in order, in one durable write: all or none.  Return what each made."""
-
-    def scrub(self) -> list[Path]:
-        """Leave no trace of removed records in the store's files; return copies that were removed with them.
-
-        Raises:
-            StoreError: Others are using the file, or it cannot be written.
-        """

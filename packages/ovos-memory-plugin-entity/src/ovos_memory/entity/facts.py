@@ -184,6 +184,19 @@ class FactBook:
         gone = [fact_id for fact_id in fact_ids if self._facts.pop(fact_id, None) is not None]
         return len(gone)
 
+    def correct(self, fact: Fact) -> None:
+        """Put a corrected fact in the place of the one with its number, if that is still there."""
+        if fact.id in self._facts:
+            self._facts[fact.id] = fact
+
+    def restore(self, fact: Fact) -> bool:
+        """Take in an exported fact; tell whether it has its own number, or the next free one."""
+        is_free = fact.id not in self._facts
+        number = fact.id if is_free else self.next_id
+        self._facts[number] = replace(fact, id=number)
+        self.next_id = max(self.next_id, number + 1)
+        return is_free
+
     def limit(self, max_facts: int) -> None:
         """Drop facts beyond ``max_facts`` (0: none).
 

@@ -14,6 +14,7 @@ from ovos_memory.core.render import fenced, listed
 from ovos_memory.core.text import truncate
 
 if TYPE_CHECKING:
+    from ovos_memory.core.llm.managing import Derived
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
     from ovos_memory.entity.facts import Fact
@@ -101,6 +102,11 @@ class EntityMemory(ModelMemory):
         )
         text = "\n\n".join(block for block in (facts, pending) if block)
         return [AgentMessage(role=MessageRole.SYSTEM, content=text)] if text else []
+
+    def _derived(self) -> Derived:
+        from ovos_memory.entity.managing import FactRecords
+
+        return FactRecords(self._store, plugin=self.plugin_name)
 
     # ------------------------------------------------------------------ inside
     @property

@@ -47,6 +47,11 @@ class FactStore:
         """Change the facts of one record by its name."""
         self._state.update(name, lambda record: self._changed(record, change))
 
+    def drop_if_empty(self, name: str) -> None:
+        """Forget the name of a session that knows nothing any more."""
+        if name != SHARED:
+            self._state.update(name, lambda record: record if book_of(record).all else None)
+
     def _changed(
         self, record: Mapping[str, Any] | None, change: Callable[[FactBook], None]
     ) -> dict[str, Any] | None:

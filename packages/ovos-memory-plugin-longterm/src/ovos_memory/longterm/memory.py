@@ -14,6 +14,7 @@ from ovos_memory.core.render import fenced
 from ovos_memory.core.text import session_tag
 
 if TYPE_CHECKING:
+    from ovos_memory.core.llm.managing import Derived
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
     from ovos_memory.longterm.record import SummaryRecord
@@ -87,6 +88,11 @@ class LongTermMemory(ModelMemory):
             self.settings.summary_header, self._record(session_id).summary, tag="conversation-summary"
         )
         return [AgentMessage(role=MessageRole.SYSTEM, content=block)] if block else []
+
+    def _derived(self) -> Derived:
+        from ovos_memory.longterm.managing import SummaryRecords
+
+        return SummaryRecords(self.workplace, plugin=self.plugin_name)
 
     # ------------------------------------------------------------------ inside
     def _record(self, session_id: str) -> SummaryRecord:

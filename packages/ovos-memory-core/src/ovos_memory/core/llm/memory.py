@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.exchanges import session_key
+from ovos_memory.core.management import ManagedMemory
 from ovos_memory.core.paths import default_path, expand_path
 from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.shared import acquire, release
 
 if TYPE_CHECKING:
+    from ovos_memory.core.llm.managing import Derived
+    from ovos_memory.core.management import Keeper
     from ovos_memory.core.llm.client import Chat
     from ovos_memory.core.llm.settings import ModelMemorySettings
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.worker import Consumer
 
 
-class ModelMemory(PlainMemory):
+class ModelMemory(ManagedMemory, PlainMemory):
     """A memory that a language model works for in the background.
 
     Args:
@@ -85,6 +88,28 @@ class ModelMemory(PlainMemory):
     @abc.abstractmethod
     def _convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
         """Return the sessions of a file that version 1.x wrote; ``None`` when it is no such file."""
+
+    @abc.abstractmethod
+    def _derived(self) -> Derived:
+        """Return what the model made of exchanges, to be managed."""
+
+    # ------------------------------------------------------------------ management
+    def files(self) -> list[Path]:
+        """Return the file of the state and that of the exchanges."""
+        path = self._path()
+        return [] if path is None else [path, path.with_name(f"{path.name}.pending.db")]
+
+    def _keeper(self) -> Keeper:
+        from ovos_memory.core.llm.managing import ModelKeeper
+        from ovos_memory.core.management_ledger import LedgerKeeper
+
+        exchanges = LedgerKeeper(
+            self.journal,
+            plugin=self.plugin_name,
+            clock=self._clock,
+            on_changed=lambda documents: self.workplace.worker.wake(),
+        )
+        return ModelKeeper(exchanges, self._derived(), self.workplace, plugin=self.plugin_name)
 
     # ------------------------------------------------------------------ contract
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:

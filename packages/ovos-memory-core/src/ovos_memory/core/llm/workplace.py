@@ -133,6 +133,9 @@ class _LateState:
     def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
         return iter(()) if self._is_absent() else self._opened().items()
 
+    def scrub(self) -> list[Path]:
+        return [] if self._is_absent() else self._opened().scrub()
+
     def close(self) -> None:
         if self._store is not None:
             self._store.close()
