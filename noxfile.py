@@ -72,14 +72,15 @@ def build_wheels(session: nox.Session) -> Path:
 def tests(session: nox.Session) -> None:
     """All packages' tests and the shared ones, without compiler or model."""
     sync(session, "tests")
-    session.run("pytest", "-m", "not slow", "--timeout=300", *session.posargs, env=own_folders(session))
+    chosen = ["-m", "not slow and not models", "--timeout=300"]
+    session.run("pytest", *chosen, *session.posargs, env=own_folders(session))
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Which lines and branches `tests` reaches."""
     sync(session, "tests", "coverage")
-    pytest = ["pytest", "-m", "not slow", "--timeout=600", "--cov", "--cov-report=term"]
+    pytest = ["pytest", "-m", "not slow and not models", "--timeout=600", "--cov", "--cov-report=term"]
     session.run(*pytest, *session.posargs, env=own_folders(session))
 
 
