@@ -37,7 +37,9 @@ def unit(rng: np.random.Generator, count: int, dimension: int = 384) -> Any:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def side_by_side(ours: Callable[[int], object], bare: Callable[[int], object], rounds: int) -> tuple[float, float]:
+def side_by_side(
+    ours: Callable[[int], object], bare: Callable[[int], object], rounds: int
+) -> tuple[float, float]:
     """Return the median milliseconds of both, measured in turns so that both see the same machine."""
     times: tuple[list[float], list[float]] = ([], [])
     gc.disable()
@@ -63,7 +65,10 @@ def exact(count: int, rounds: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         table = VectorTable("rag_")
         database = open_database(
-            Path(folder) / "ledger.db", plugin="bench", migrations=table.migrations(), component=table.component
+            Path(folder) / "ledger.db",
+            plugin="bench",
+            migrations=table.migrations(),
+            component=table.component,
         )
         SqliteLedger(database, prefix="rag_", index=table)
         with database.write() as connection:
@@ -89,7 +94,9 @@ def stored(model_path: str, count: int, rounds: int) -> bool:
 
     rng = np.random.default_rng(2)
     words = [f"word{n}" for n in range(2_000)]
-    queries = [f"what did I say about {words[n * 7 % 2000]} and {words[n * 13 % 2000]}" for n in range(rounds + 5)]
+    queries = [
+        f"what did I say about {words[n * 7 % 2000]} and {words[n * 13 % 2000]}" for n in range(rounds + 5)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         memory = LocalRAGMemory(
             {

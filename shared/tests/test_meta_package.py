@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import bootstrap
 import build_wheels
-import pytest
 
 pytestmark = pytest.mark.models
 
@@ -30,14 +31,20 @@ print(" ".join(ours))
 def test_the_extra_brings_everything_without_asking_for_pre_releases(tmp_path: Path) -> None:
     built = build_wheels.build()
     uv = bootstrap.tool("uv")
-    subprocess.run([uv, "venv", "--quiet", "--seed", f"--python={sys.executable}", tmp_path / "venv"], check=True)
+    subprocess.run(
+        [uv, "venv", "--quiet", "--seed", f"--python={sys.executable}", tmp_path / "venv"], check=True
+    )
     python = tmp_path / "venv" / "bin" / "python"
     wheels = [f"--find-links={built}", f"--find-links={os.environ['OVOS_MEMORY_TEST_WHEELS']}"]
 
     subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", *wheels, "ovos-memory-plugins[local-rag]>=2"], check=True, timeout=900
+        [python, "-m", "pip", "install", "--quiet", *wheels, "ovos-memory-plugins[local-rag]>=2"],
+        check=True,
+        timeout=900,
     )
 
-    printed = subprocess.run([python, "-I", "-c", LOAD_ALL], check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        [python, "-I", "-c", LOAD_ALL], check=True, capture_output=True, text=True
+    ).stdout
     names = ("composite", "entity", "lexical", "local-rag", "longterm", "recency")
     assert printed.splitlines()[-1].split() == [f"ovos-memory-plugin-{name}" for name in names]

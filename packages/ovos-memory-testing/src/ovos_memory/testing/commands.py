@@ -71,7 +71,8 @@ def _child(function: str, arguments: list[str], environment: dict[str, str], str
     for descriptor, (name, flag) in enumerate(zip(streams, flags, strict=True)):
         os.dup2(os.open(name, flag, 0o600), descriptor)
     sys.stdin, sys.stdout, sys.stderr = (
-        open(descriptor, mode, encoding="utf-8", closefd=False) for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
+        open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - the streams of the process
+        for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     module, _, name = function.partition(":")
     sys.argv = [module, *arguments]
