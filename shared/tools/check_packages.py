@@ -24,7 +24,7 @@ EXTRA_NAMES = {"ovos-memory-plugin-short-term": {"ovos-agents-short-term-memory-
 OWN_KEYS = {"name", "version", "description", "keywords", "dependencies", "optional-dependencies", "scripts"}
 """Keys of ``[project]`` that say something of one package alone."""
 
-LINES = range(25, 41)
+LINES = range(25, 46)
 
 
 def deviations(root: Path) -> list[str]:
