@@ -421,3 +421,84 @@ def test_the_query_of_a_follow_up_holds_the_turns_before(stack: Stack) -> None:
     context = memory.build_conversation_context("and her name", "s")
 
     assert any("dentist" in message.content for message in context[:1])
+
+
+# ---------------------------------------------------------------------- what is embedded
+def test_prefixes_stand_in_front_of_what_is_embedded_and_nowhere_else(stack: Stack) -> None:
+    memory = stack.new(document_prefix="passage: ", query_prefix="query: ")
+    tell(memory, "my bike is blue")
+
+    assert found(memory, "bike") == ["Q: my bike is blue\nA: noted"]
+    assert "passage: Q: my bike is blue\nA: noted" in stack.embedder.texts
+    assert "query: bike" in stack.embedder.texts
+
+
+def test_another_document_prefix_embeds_again(stack: Stack) -> None:
+    tell(stack.new(), *FACTS)
+
+    memory = stack.restart(document_prefix="passage: ")
+
+    assert "Amari" in found(memory, "dentist")[0]
+    assert f"passage: Q: {FACTS[0]}\nA: noted" in stack.embedder.texts
+
+
+def test_with_neighbours_the_exchange_amid_its_subject_comes_first(stack: Stack) -> None:
+    facts = (
+        "tea for two",
+        "one cup of tea please",
+        "tea is ready",
+        "a",
+        "b",
+        "c",
+        "one cup of tea please now",
+        "d",
+    )
+    tell(stack.new(), *facts)
+    query = "one cup of tea please"
+
+    memory = stack.restart(neighbour_weight=0.5, retrieval={"max_num_results": 8})
+
+    ranked = sources(memory, query)
+    assert ranked[0] == "s_1" and set(ranked) == {f"s_{n}" for n in range(8)}
+    assert all(-1 <= hit.score <= 1 for hit in memory.search(query, "s"))
+
+
+def test_words_that_stand_everywhere_are_left_out_of_the_query(stack: Stack) -> None:
+    memory = stack.new(drop_common_words=0.5)
+    tell(memory, *(f"please remember the thing{n}" for n in range(30)))
+
+    found(memory, "please remember thing7")
+
+    assert "thing7" in stack.embedder.texts
+
+
+def test_a_query_of_common_words_alone_stays_as_it_is(stack: Stack) -> None:
+    memory = stack.new(drop_common_words=0.5)
+    tell(memory, *(f"please remember the thing{n}" for n in range(30)))
+
+    found(memory, "please remember")
+
+    assert "please remember" in stack.embedder.texts
+
+
+# ---------------------------------------------------------------------- management
+def test_forgetting_reaches_the_store_at_once(stack: Stack) -> None:
+    memory = stack.new()
+    tell(memory, *FACTS)
+
+    memory.forget(query="Amari")
+
+    assert sorted(stack.rows()) == [f"s_{n}" for n in range(1, len(FACTS))]
+    assert "Amari" not in str(stack.store.collections)  # type: ignore[union-attr]
+
+
+def test_a_rebuild_embeds_everything_again_and_fills_the_store(stack: Stack) -> None:
+    memory = stack.new()
+    tell(memory, *FACTS)
+    assert stack.store is not None
+    stack.store.collections.clear()
+    seen: list[tuple[int, int]] = []
+
+    assert memory.reindex(progress=lambda done, total: seen.append((done, total))) == len(FACTS)
+
+    assert len(stack.rows()) == len(FACTS) and seen[-1] == (len(FACTS), len(FACTS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ovos_utils.log import LOG
@@ -229,12 +230,43 @@ class VectorIndex:
             self._worker.drain(timeout_s)
         self._pushing.join(timeout_s)
 
-    def reindex(self) -> int:
-        """Try again what was given up, and return how many exchanges that are."""
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed every exchange again, those too that were given up, and fill the store anew; return how many.
+
+        Raises:
+            OvosMemoryError: The model or the ledger cannot be used.
+        """
+        model = self.model()
         self._refused.clear()
-        count = self.ledger.retry_parked(CONSUMER)
-        self._worker.wake()
-        return count
+        self.ledger.retry_parked(CONSUMER)
+        total, done = self.ledger.count(), 0
+        batch: list[Document] = []
+        for document in self.ledger.documents():
+            batch.append(document)
+            if len(batch) == _BATCH or done + len(batch) == total:
+                self.keep(batch, self.embed(batch))
+                done += len(batch)
+                batch = []
+                if progress is not None:
+                    progress(done, total)
+        if batch:
+            self.keep(batch, self.embed(batch))
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.forget_pushes(connection, model)
+        self.push_all()
+        return done + len(batch)
+
+    def scrub(self) -> list[Path]:
+        """Leave no trace of what was forgotten in the store's files; return the files cleaned.
+
+        Raises:
+            OvosMemoryError: The model or the store cannot be used just now.
+        """
+        if self.mirror is None:
+            return []
+        cleaned = self.mirror.scrub(self.model())
+        self.push_safely()
+        return cleaned
 
     def health(self) -> dict[str, Any]:
         """Return what waits, what was given up and what failed."""

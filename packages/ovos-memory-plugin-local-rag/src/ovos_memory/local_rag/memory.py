@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ovos_memory.core.errors import StoreError
+from ovos_memory.core.errors import OvosMemoryError, StoreError
 from ovos_memory.core.retrieval import BaseRetrievalMemory
 from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.core.management_types import Progress, Scrubbed
     from ovos_memory.local_rag.settings import LocalRAGSettings
     from ovos_memory.local_rag.source import IndexSource
 
@@ -94,6 +96,31 @@ class LocalRAGMemory(BaseRetrievalMemory):
         except StoreError as error:
             self.boundary.failed("search", error, session_id=session_id)
         return best_first(ranked, top_k)
+
+    # ------------------------------------------------------------------ management
+    def files(self) -> list[Path]:
+        """Return the file of the ledger; the vector store's are its own."""
+        path = self._source.ledger_path
+        return [] if isinstance(path, str) else [path]
+
+    def stats(self) -> dict[str, Any]:
+        """Return how much there is, and how many documents wait for their vectors."""
+        return {**super().stats(), "waiting": self._source.index().health()["pending"]}
+
+    def _removed_elsewhere(self, documents: list[Document]) -> None:
+        self._source.index().push_safely()
+
+    def _clean_elsewhere(self) -> Scrubbed:
+        from ovos_memory.core.management_types import Scrubbed
+
+        try:
+            return Scrubbed(tuple(map(str, self._source.index().scrub())))
+        except OvosMemoryError as error:
+            self.boundary.failed("clean", error)
+            return Scrubbed((), (f"{self.plugin_name}: the vector store could not be cleaned ({error})",))
+
+    def _rebuild(self, progress: Progress | None) -> int:
+        return self._source.index().rebuild(progress)
 
     def close(self) -> None:
         """Finish what five seconds allow, and let go of the files; the memory may be used again."""

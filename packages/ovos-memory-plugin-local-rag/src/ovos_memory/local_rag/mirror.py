@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import socket
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from ovos_memory.core.errors import OvosMemoryError
 from ovos_memory.core.shared import ProcessLock
@@ -13,6 +12,7 @@ from ovos_memory.core.types import document_id
 from ovos_memory.local_rag.names import (
     legal_collection_name,
     model_collection_name,
+    origin_of,
     vector_key,
     vector_metadata,
 )
@@ -42,6 +42,9 @@ class Handle(Protocol):
 
     def failed(self, error: OvosMemoryError) -> None:
         """Hear that it does not."""
+
+    def close(self) -> None:
+        """Close the store; the next use opens it again."""
 
 
 class StoreMirror:
@@ -102,7 +105,7 @@ class StoreMirror:
             else:
                 model = self._table.model(connection, model.id) or model
             if store.is_served and not self._table.meta(connection, "origin"):
-                self._table.set_meta(connection, "origin", _origin(str(self._ledger.database.path)))
+                self._table.set_meta(connection, "origin", origin_of(str(self._ledger.database.path)))
             self._origin = self._table.origin(connection)
             pushed = self._table.count(connection, model, is_pushed=True)
         collection = model.collection or self._choose(store, model)
@@ -232,6 +235,30 @@ class StoreMirror:
             with self._ledger.database.write(10.0) as connection:
                 self._table.note_deleted(connection, waiting)
 
+    def scrub(self, model: Model) -> list[Path]:
+        """Leave no trace of what was deleted in the store's files; return the files cleaned.
+
+        A store of one's own is emptied, cleaned and filled again by the next hand-over.  On a served one deleting is
+        all that can be done.
+
+        Raises:
+            OvosMemoryError: The store or the ledger cannot be used just now.
+        """
+        with self._lock:
+            store, _ = self.open(model)
+            if store.is_served:
+                self._delete(store)
+                return []
+            with self._ledger.database.write(10.0) as connection:
+                names = self._table.collections(connection)
+                self._table.forget_pushes(connection)
+                self._table.forget_undeleted(connection)
+            for name in names:
+                store.drop_collection(name)
+            self._opened = None
+            self._handle.close()
+            return store.scrub_files()
+
     # ------------------------------------------------------------------ asking
     def query(
         self, store: VectorStore, collection: str, vector: Floats, top_k: int, *, session: str | None = None
@@ -265,15 +292,3 @@ class StoreMirror:
     def knows_direction(self, collection: str) -> bool:
         """Return whether :meth:`direction` needs no cosines any more."""
         return collection in self._directions
-
-
-def store_identity(*parts: Any) -> str:
-    """Return 16 hex that name a store."""
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _origin(path: str) -> str:
-    """Return 8 hex that tell this ledger from those of other hosts."""
-    return hashlib.sha256(f"{socket.gethostname()}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[
-        :8
-    ]

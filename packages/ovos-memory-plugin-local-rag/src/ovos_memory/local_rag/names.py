@@ -6,6 +6,7 @@ import hashlib
 import ipaddress
 import json
 import re
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,3 +138,15 @@ def plain_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
         else:
             plain[str(key)] = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     return plain
+
+
+def store_identity(*parts: Any) -> str:
+    """Return 16 hex that name a store."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def origin_of(path: str) -> str:
+    """Return 8 hex that tell this ledger from those of other hosts."""
+    return hashlib.sha256(f"{socket.gethostname()}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[
+        :8
+    ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
 from ovos_memory.core.shared import ProcessLock, acquire
 from ovos_memory.local_rag.background import Background
-from ovos_memory.local_rag.names import file_stem, legal_collection_name
+from ovos_memory.local_rag.names import file_stem, legal_collection_name, store_identity
 from ovos_memory.local_rag.stores.opening import StorePlace, store_place
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ class IndexSource:
             return IN_MEMORY
         if place is not None and place.folder is not None:
             return place.folder / f"{stem}.ledger.db"
-        from ovos_memory.local_rag.mirror import store_identity
-
         config = place.config if place else {}
         where = store_identity(
             place.plugin_name if place else None, config.get("host") or config.get("url"), config.get("port")
@@ -199,7 +197,7 @@ class IndexSource:
         return index
 
     def _mirror(self, index: VectorIndex) -> StoreMirror | None:
-        from ovos_memory.local_rag.mirror import Handle, StoreMirror, store_identity
+        from ovos_memory.local_rag.mirror import Handle, StoreMirror
         from ovos_memory.local_rag.stores.handle import GivenStore, StoreHandle
         from ovos_memory.local_rag.stores.opening import adapt
 

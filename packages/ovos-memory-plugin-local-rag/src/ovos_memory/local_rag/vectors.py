@@ -116,6 +116,13 @@ class VectorTable:
         connection.execute(f"UPDATE {self._p}models SET collection=''")
         connection.execute(f"DELETE FROM {self._p}vectors_undeleted")
 
+    def collections(self, connection: sqlite3.Connection) -> list[str]:
+        """Return the collections of all models."""
+        return [
+            row[0]
+            for row in connection.execute(f"SELECT collection FROM {self._p}models WHERE collection<>''")
+        ]
+
     def set_collection(self, connection: sqlite3.Connection, model: Model, collection: str) -> None:
         """Note which collection of the vector store holds a model's vectors."""
         connection.execute(f"UPDATE {self._p}models SET collection=? WHERE id=?", (collection, model.id))
@@ -248,6 +255,10 @@ class VectorTable:
         """Note that the vector store has lost what it was given."""
         where, values = ("", ()) if model is None else (" AND model=?", (model.id,))
         connection.execute(f"UPDATE {self._p}vectors SET pushed=NULL WHERE pushed IS NOT NULL{where}", values)
+
+    def forget_undeleted(self, connection: sqlite3.Connection) -> None:
+        """Note that the vector store has nothing to delete any more."""
+        connection.execute(f"DELETE FROM {self._p}vectors_undeleted")
 
     def undeleted(self, connection: sqlite3.Connection, limit: int) -> list[tuple[int, str, str]]:
         """Return (number, collection, key) of what the vector store has still to delete."""

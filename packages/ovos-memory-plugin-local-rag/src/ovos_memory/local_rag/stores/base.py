@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.errors import StoreUnavailable
@@ -159,6 +160,10 @@ class VectorStore:
 
     def close(self) -> None:
         """Let go of the store's files."""
+
+    def scrub_files(self) -> list[Path]:
+        """Leave no trace of deleted rows in the files of a store that was closed; return the files cleaned."""
+        return []
 
     @contextlib.contextmanager
     def _guard(self, doing: str) -> Iterator[None]:

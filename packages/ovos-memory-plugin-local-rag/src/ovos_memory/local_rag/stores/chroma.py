@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,18 @@ class ChromaStore(VectorStore):
         """Return whether the database file that was opened is still in its place."""
         return self._folder is None or file_id(self._folder / DATABASE_FILE) == self._file_id
 
+    def scrub_files(self) -> list[Path]:
+        """Rebuild the database file, in whose free pages deleted texts would stay, and drop what was set aside."""
+        import sqlite3
+
+        if self._folder is None or not (self._folder / DATABASE_FILE).is_file():
+            return []
+        cleaned = remove_set_aside(self._folder)
+        with contextlib.closing(sqlite3.connect(self._folder / DATABASE_FILE)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return [self._folder / DATABASE_FILE, *cleaned]
+
     def close(self) -> None:
         """Let go of the store's files, so that the same folder can be opened afresh."""
         with self._lock:
@@ -102,6 +115,15 @@ class ChromaStore(VectorStore):
                     self._db.client.close()
                 elif self._folder is not None:
                     forget_engine(self._folder)
+
+
+def remove_set_aside(folder: Path) -> list[Path]:
+    """Delete what was set aside as damaged in chromadb's folder; return what that was."""
+    found = [entry for entry in sorted(folder.iterdir()) if ".corrupt-" in entry.name]
+    gone = [entry for entry in found if entry.name.startswith(DATABASE_FILE) or entry.is_dir()]
+    for entry in gone:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    return gone
 
 
 def forget_engine(folder: Path) -> None:
