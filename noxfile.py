@@ -149,7 +149,11 @@ def tox(session: nox.Session) -> None:
     sync(session, "tox", packages=False)
     program = bootstrap.tool("uv")
     version = "py{}{}".format(*sys.version_info[:2])
-    names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
+    names = [
+        re.sub(r"^ovos-memory-(plugin-)?", "", package.name)
+        for package in PACKAGES
+        if (package / "src").is_dir()
+    ]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
     env = {**bootstrap.tool_environment(), "PATH": path}

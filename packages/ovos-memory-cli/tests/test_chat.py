@@ -41,12 +41,7 @@ def chat(rosie: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
 
 def test_a_turn_is_answered_and_remembered(chat: Any, rosie: Any) -> None:
     assert "you said good night" in chat("--say", "good night", "--session", "kitchen")
-<<<<<<< HEAD
-    listed = rosie.run("list", "-q", "good night", "--json").json
-    assert listed[0]["text"] == "good night"
-=======
     assert rosie.run("list", "-q", "good night", "--json").json[0]["text"] == "good night"
->>>>>>> management
 
 
 def test_the_context_is_shown(chat: Any) -> None:
