@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ovos_memory.core.management_lines import session_and_time
@@ -38,7 +39,9 @@ class FactRecords:
     def _record(self, name: str, fact: Fact) -> Record:
         details = {"words": fact.words, "fact": fact.as_dict()}
         prefix = "" if name == SHARED else f"{name}_"
-        return Record(f"{prefix}fact_{fact.id}", "fact", fact.session, fact.at, fact.text, self._plugin, details)
+        return Record(
+            f"{prefix}fact_{fact.id}", "fact", fact.session, fact.at, fact.text, self._plugin, details
+        )
 
     def remove(self, is_meant: IsMeant, gone: Sequence[Trace]) -> list[Trace]:
         """Remove facts that are meant, or rest on an exchange that is gone."""
@@ -77,7 +80,7 @@ class FactRecords:
             for known in book.all:
                 if self._record(name, known).id == record.id:
                     corrected = replace(fact, text=tidy(text), words="", kind=guess_kind(text, fact.kind))
-                    self._store.update_record(name, lambda book: book.correct(corrected))
+                    self._store.update_record(name, partial(FactBook.correct, fact=corrected))
                     return self._record(name, corrected)
         raise gone(record.id)
 

@@ -50,9 +50,7 @@ class ModelKeeper:
         plugin: Name for counts.
     """
 
-    def __init__(
-        self, pending: LedgerKeeper, derived: Derived, workplace: Workplace, *, plugin: str
-    ) -> None:
+    def __init__(self, pending: LedgerKeeper, derived: Derived, workplace: Workplace, *, plugin: str) -> None:
         self._pending = pending
         self._derived = derived
         self._place = workplace
@@ -123,7 +121,9 @@ class ModelKeeper:
                 kind = line.get("kind") if isinstance(line, Mapping) else None
                 if kind == self._derived.kind:
                     self._derived.add(line, tally)
-                elif kind in ("exchange", "message", "text") and not line.get(PENDING) and len(line) > 2:
+                elif (
+                    kind in ("exchange", "message", "text") and "created_at" in line and not line.get(PENDING)
+                ):
                     tally.refuse(kind)
                 else:
                     yield line
