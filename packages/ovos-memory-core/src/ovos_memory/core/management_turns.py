@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ovos_plugin_manager.templates.agents import MessageRole
+
 from ovos_memory.core.exchanges import copy_message, group_exchanges, make_exchange, message_as_dict
 from ovos_memory.core.ledger_codec import dump_json
 from ovos_memory.core.management_lines import turns_of_lines
@@ -158,6 +160,7 @@ class TurnKeeper:
             mine = [trace for trace in traces if trace.session_id == name]
             texts = {identity(t.text) for t in mine if t.question is None}
             turns = self._store.load(name)
+            meant |= {turn_id(name, turn) for turn in _orphans(turns) if any(_is_answer(turn, t) for t in mine)}
             for group in group_exchanges(turn.message for turn in turns):
                 members, turns = turns[: len(group)], turns[len(group) :]
                 is_same = any(_is_exchange(members, trace) for trace in mine)
@@ -203,16 +206,29 @@ class TurnKeeper:
 
 
 def _is_exchange(turns: Sequence[Turn], trace: Trace) -> bool:
-    """Tell whether these turns are the forgotten exchange, or what is left of it without its question."""
+    """Tell whether these turns are the forgotten exchange, or the one in which a fact's words were said."""
     exchange = make_exchange([turn.message for turn in turns])
     if trace.is_source(trace.session_id, turns[0].said_at, exchange.question):
         return True
     if trace.question is None or trace.answer is None:
         return False
-    if identity(exchange.answer) != identity(trace.answer):
-        return False
-    is_orphan = not exchange.question and abs(turns[0].said_at - trace.created_at) <= SAME_MOMENT_S
-    return is_orphan or identity(exchange.question) == identity(trace.question)
+    return trace.is_exchange(trace.session_id, exchange.question, exchange.answer)
+
+
+def _orphans(turns: Sequence[Turn]) -> list[Turn]:
+    """Return answers whose question is gone: they come first, or behind another answer."""
+    before = [None, *turns]
+    return [turn for last, turn in zip(before, turns, strict=False) if _speaks(turn) and (not last or _speaks(last))]
+
+
+def _speaks(turn: Turn) -> bool:
+    return turn.message.role is MessageRole.ASSISTANT and not turn.message.tool_calls
+
+
+def _is_answer(turn: Turn, trace: Trace) -> bool:
+    """Tell whether an answer is that of a forgotten exchange, said at the same time."""
+    is_same = trace.answer is not None and identity(turn.message.content) == identity(trace.answer)
+    return is_same and abs(turn.said_at - trace.created_at) <= SAME_MOMENT_S
 
 
 def _merged(turns: Sequence[Turn], new: Iterable[Turn], tally: Tally) -> list[Turn]:
