@@ -139,7 +139,9 @@ def test_no_turn_waits_for_an_endpoint_that_hangs(server: FakeServer, tmp_path: 
     writes, reads = turns(memory, "0")
 
     print(f"{backend}: update p99 {p99(writes) * 1e3:.2f} ms, context p99 {p99(reads) * 1e3:.2f} ms")
-    assert max(*writes, *reads) < 1  # a tenth of what one call to the endpoint takes, however busy the machine
+    assert (
+        max(*writes, *reads) < 1
+    )  # a tenth of what one call to the endpoint takes, however busy the machine
 
 
 def turns(memory: EntityMemory, name: str) -> tuple[list[float], list[float]]:
