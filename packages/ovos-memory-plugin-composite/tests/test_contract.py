@@ -10,9 +10,11 @@ from unittest.mock import patch
 from ovos_memory.composite import CompositeMemory
 from ovos_memory.testing.contract import MemoryContract
 from ovos_memory.testing.fakes.members import PlainMember
+from ovos_memory.testing.managed_reference import ManagedReference
+from ovos_memory.testing.management import ManagementContract
 from ovos_memory.testing.reference import ReferenceMemory
 
-PLUGINS = {"reference": ReferenceMemory, "plain": PlainMember}
+PLUGINS = {"reference": ReferenceMemory, "plain": PlainMember, "managed": ManagedReference}
 
 
 def compose(config: Mapping[str, Any] | None = None, **seams: Any) -> CompositeMemory:
@@ -52,4 +54,22 @@ class TestOfSeveral(Composite):
                 {"module": "reference", "name": "second", "config": more},
             ],
             "max_history": 10,
+        }
+
+
+class TestOfManagedMembers(ManagementContract):
+    factory = compose
+    plugin = "ovos-memory-plugin-composite"
+    retrieves = persistent = manages = True
+    top_k_key = "max_num_results"
+    config: ClassVar[dict[str, Any]] = {"fusion": "merge"}
+
+    @staticmethod
+    def configure(folder: Path) -> dict[str, Any]:
+        paths = {name: str(folder / f"{name}.db") for name in ("first", "second")}
+        return {
+            "members": [
+                {"module": "managed", "name": name, "config": {"max_history": 0, "db_path": path}}
+                for name, path in paths.items()
+            ]
         }

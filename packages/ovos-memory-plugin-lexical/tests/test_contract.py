@@ -12,7 +12,7 @@ class TestContract(MemoryContract):
     plugin = "ovos-memory-plugin-lexical"
     module = "ovos_memory.lexical"
     settings_model = LexicalMemory.settings_model
-    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = True
+    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = manages = True
     window_chars_key = "max_history_chars"
     path_key = "db_path"
     store_format = "sqlite"

@@ -13,7 +13,7 @@ class Recency(MemoryContract):
     plugin = "ovos-memory-plugin-recency"
     module = "ovos_memory.recency"
     settings_model = RecencyMemory.settings_model
-    reports_health = True
+    reports_health = manages = True
     window_chars_key = "max_history_chars"
 
 

@@ -10,6 +10,6 @@ class TestContract(MemoryContract):
     plugin = "ovos-memory-plugin-short-term"
     module = "ovos_memory.short_term"
     settings_model = BasicShortTermMemory.settings_model
-    reports_health = True
+    reports_health = manages = True
     window_chars_key = "max_history_chars"
     ram_sessions = MAX_SESSIONS

@@ -188,11 +188,11 @@ def test_ram_is_bounded_and_reading_allocates_nothing(monkeypatch):
 
     for n in range(100):
         memory.build_conversation_context("x", f"read {n}")
-    assert len(memory._sessions) == 0
+    assert len(memory.sessions()) == 0
     for n in range(100):
         memory.update_history([U("a"), A("b")], f"s{n}")
 
-    assert len(memory._sessions) == 10
+    assert len(memory.sessions()) == 10
     assert memory.get_history("s99") and not memory.get_history("s0")
 
 

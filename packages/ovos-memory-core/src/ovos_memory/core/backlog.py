@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -211,6 +212,11 @@ class Backlog:
         with self._lock:
             documents = [item.document for item in self._held.values()]
         return [d for d in documents if session_id is None or d.session_id == session_id]
+
+    def quiet(self) -> AbstractContextManager[object]:
+        """Return what keeps all others from writing, as a context."""
+        self._after_fork()
+        return self._write_lock
 
     def forget_held(self, is_meant: Callable[[Document], bool]) -> list[Document]:
         """Drop the held documents that ``is_meant`` chooses, and return them."""

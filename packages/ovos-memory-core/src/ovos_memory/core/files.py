@@ -221,3 +221,27 @@ def kept_copies(path: Path) -> list[Path]:
     except OSError:
         return []
     return [path.with_name(name) for name in names if name.startswith(beginnings)]
+
+
+def remove_copies(path: Path) -> list[Path]:
+    """Delete the set-aside files and 1.x copies beside ``path``, and what a crash left half written.
+
+    Raises:
+        OSError: One cannot be deleted; the others may be gone.
+    """
+    unfinished = path.with_name(path.name + ".tmp")
+    removed = [*kept_copies(path), *([unfinished] if unfinished.exists() else [])]
+    for each in removed:
+        each.unlink(missing_ok=True)
+    if removed:
+        sync_folder(path.parent)
+    return removed
+
+
+def bytes_of(path: Path) -> int:
+    """Return the bytes of a store's file, a database's log included; 0 where there is none."""
+    total = 0
+    for ending in ("", "-wal"):
+        with contextlib.suppress(OSError):
+            total += os.stat(f"{path}{ending}").st_size
+    return total

@@ -6,10 +6,11 @@ Every memory on a ledger records through a journal.  It never raises for I/O: wh
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
@@ -163,6 +164,34 @@ class Journal:
         """Return the number of the session's newest document, 0 when it has none."""
         newest = self._backlog.newest(session_id)
         return 0 if newest is None else newest.n
+
+    # ------------------------------------------------------------------ forgetting
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Let nobody record while something is forgotten: nothing may slip from memory to disk in between."""
+        with contextlib.ExitStack() as stack:
+            for lock in self._locks:
+                stack.enter_context(lock)
+            stack.enter_context(self._backlog.quiet())
+            yield
+
+    def flush(self) -> bool:
+        """Write what is held, in order; True when nothing is left."""
+        return self._backlog.flush()
+
+    def forget_held(self, is_meant: Callable[[Document], bool]) -> list[Document]:
+        """Drop the documents that are not on disk yet and that ``is_meant`` chooses; return them."""
+        return self._backlog.forget_held(is_meant)
+
+    def open_questions(self, session_id: str | None = None) -> dict[str, list[AgentMessage]]:
+        """Return copies of what waits in memory for its answer, by session."""
+        names = list(self._open) if session_id is None else [session_id]
+        found = {name: draft for name in names if (draft := self._open.get(name))}
+        return {name: [copy_message(message) for message in draft] for name, draft in found.items()}
+
+    def forget_open(self, session_id: str) -> None:
+        """Drop the question that waits for its answer; the caller keeps others :meth:`quiet`."""
+        self._open.pop(session_id, None)
 
     # ------------------------------------------------------------------ state
     def health(self) -> dict[str, Any]:

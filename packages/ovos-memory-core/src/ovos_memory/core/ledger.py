@@ -7,6 +7,7 @@ used again, whatever is deleted; nothing here gets slower as the ledger grows.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -135,6 +136,17 @@ class SqliteLedger(LedgerQueue, LedgerNotes):
             )
             return self._change(writer, document, longer)
 
+    def restore(self, document: Document, *, connection: sqlite3.Connection) -> Document | None:
+        """Record a document again with the number it had (-1: the next one), within a write transaction.
+
+        Returns:
+            The document; with the next free number when its own belongs to another one; ``None`` when it is
+            there already, under whatever number.
+        """
+        if document.n >= 0 and self._get(connection, document.id) is None:
+            return self._insert(connection, document, n=document.n)
+        return None if self._holds(connection, document) else self._insert(connection, document)
+
     # ------------------------------------------------------------------ correcting and forgetting
     def edit(
         self,
@@ -205,19 +217,21 @@ class SqliteLedger(LedgerQueue, LedgerNotes):
         self.database.close()
 
     # ------------------------------------------------------------------ inside
-    def _insert(self, writer: sqlite3.Connection, document: Document) -> Document:
+    def _insert(self, writer: sqlite3.Connection, document: Document, *, n: int | None = None) -> Document:
+        """Add a document, with the next number of its session or with a given one that is free."""
         p, key = self.prefix, session_key(document.session_id)
         change = self._next_change(writer, documents=1)
         row = writer.execute(f"SELECT key, next_n FROM {p}sessions WHERE id = ?", (key,)).fetchone()
         if row is None:
-            session, n = change, self._take_counter(writer, key)
-            writer.execute(f"INSERT INTO {p}sessions VALUES (?, ?, ?, 1)", (session, key, n + 1))
+            session, next_n = change, self._take_counter(writer, key)
+            writer.execute(f"INSERT INTO {p}sessions VALUES (?, ?, ?, 0)", (session, key, next_n))
         else:
-            session, n = row
-            writer.execute(
-                f"UPDATE {p}sessions SET next_n = next_n + 1, documents = documents + 1 WHERE key = ?",
-                (session,),
-            )
+            session, next_n = row
+        n = next_n if n is None else n
+        writer.execute(
+            f"UPDATE {p}sessions SET next_n = max(next_n, ?), documents = documents + 1 WHERE key = ?",
+            (n + 1, session),
+        )
         writer.execute(
             f"INSERT INTO {p}documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (change, session, n, *content_columns(document), document.created_at, change),
@@ -250,9 +264,8 @@ class SqliteLedger(LedgerQueue, LedgerNotes):
         self._let_go(writer, documents)
         writer.executemany(f"DELETE FROM {p}documents WHERE row = ?", [(d.row,) for d in documents])
         self._next_change(writer, documents=-len(documents))
-        for session_id in dict.fromkeys(document.session_id for document in documents):
+        for session_id, removed in Counter(document.session_id for document in documents).items():
             key = session_key(session_id)
-            removed = sum(document.session_id == session_id for document in documents)
             writer.execute(f"UPDATE {p}sessions SET documents = documents - ? WHERE id = ?", (removed, key))
             left, next_n = writer.execute(
                 f"SELECT documents, next_n FROM {p}sessions WHERE id = ?", (key,)

@@ -6,7 +6,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ovos_memory.core.ledger_codec import document_of, session_id_of, session_key, split_id
+from ovos_memory.core.ledger_codec import (
+    content_columns,
+    document_of,
+    session_id_of,
+    session_key,
+    split_id,
+)
 from ovos_memory.core.ledger_tables import LedgerTables
 from ovos_memory.core.text import fold
 from ovos_memory.core.types import Document, SessionSummary
@@ -183,3 +189,14 @@ class LedgerReader(LedgerTables):
             return None
         row = reader.execute(f"{self._select} WHERE s.id = ? AND d.n = ?", parts).fetchone()
         return None if row is None else document_of(row)
+
+    def _holds(self, reader: sqlite3.Connection, document: Document) -> bool:
+        """Tell whether the session has a document that says the same and was made at the same moment."""
+        question, answer, messages, text, _ = content_columns(document)
+        row = reader.execute(
+            f"SELECT 1 FROM {self.prefix}documents d JOIN {self.prefix}sessions s ON s.key = d.session"
+            " WHERE s.id = ? AND d.created_at = ? AND d.question = ? AND d.answer = ?"
+            " AND d.messages IS ? AND d.text IS ? LIMIT 1",
+            (session_key(document.session_id), document.created_at, question, answer, messages, text),
+        ).fetchone()
+        return row is not None

@@ -19,6 +19,7 @@ from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import conversation, session_key, split_exchanges
 from ovos_memory.core.inject import Parts, inject
+from ovos_memory.core.managed import LedgerManagedMemory
 from ovos_memory.core.query import search_text
 from ovos_memory.core.render import block
 from ovos_memory.core.said import INJECTED_CALL_PREFIX
@@ -158,7 +159,7 @@ class RecallingMemory(AgentContextManager):
         return call_id
 
 
-class BaseRetrievalMemory(RecallingMemory):
+class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
     """A retriever on a ledger: subclasses open the ledger and fill the two hooks, :meth:`_index` and :meth:`_query`."""
 
     def __init__(

@@ -44,6 +44,8 @@ Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_not_a_boo
 """A finite number."""
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_not_a_bool)]
 """A finite number >= 0."""
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_not_a_bool)]
+"""A finite number, 0..1."""
 
 
 class Settings(BaseModel):
@@ -160,11 +162,19 @@ def load_settings(model: type[S], config: Mapping[str, Any] | None, *, plugin: s
         problems = dict(_explain(model, dict(e)) for e in error.errors(include_url=False))
         told = [text for path, text in problems.items() if not _is_above(path, problems)]
         raise ConfigError(f"{plugin}: " + "; ".join(told)) from error
+    for path, advice in unknown_keys(settings):
+        LOG.warning("%s: unknown key '%s' is ignored; %s", plugin, path, advice)
+    return settings
+
+
+def unknown_keys(settings: Settings) -> list[tuple[str, str]]:
+    """Return the keys that nobody reads, each with the nearest one that somebody does."""
+    found = []
     for path, names in _unknown_keys(settings):
         nearest = difflib.get_close_matches(path.rpartition(".")[2], names, n=1, cutoff=0.5)
         advice = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(sorted(names))}"
-        LOG.warning("%s: unknown key '%s' is ignored; %s", plugin, path, advice)
-    return settings
+        found.append((path, advice))
+    return found
 
 
 def json_schema(model: type[Settings]) -> dict[str, Any]:

@@ -81,6 +81,10 @@ class RamState:
             if record is not None:
                 yield session_id, record
 
+    def scrub(self) -> list[Path]:
+        """Do nothing: there is no file."""
+        return []
+
     def close(self) -> None:
         """Keep everything: it is all there is."""
 

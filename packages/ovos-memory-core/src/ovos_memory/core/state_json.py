@@ -16,7 +16,7 @@ from ovos_utils.log import LOG
 
 from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.file_lock import file_lock
-from ovos_memory.core.files import backup_1x, make_private_folder, replace_file, set_aside
+from ovos_memory.core.files import backup_1x, make_private_folder, remove_copies, replace_file, set_aside
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.state_json_format import NotOurs, dump_entry, file_parts, load_entry, parse_file
 from ovos_memory.core.state_types import WAIT_S, Change, Convert1x, Record
@@ -128,6 +128,21 @@ class JsonState:
         """Yield every session with a private copy of its record, as they were at the beginning."""
         for session_id, entry in list(self._current(WAIT_S).items()):
             yield session_id, load_entry(entry)
+
+    def scrub(self) -> list[Path]:
+        """Remove set-aside files, copies, and what a crash left half written: the file itself is rewritten whole.
+
+        Raises:
+            StoreError: Others were writing all the time, or a file cannot be removed.
+        """
+        if not self.path.parent.is_dir():
+            return []
+        self._current(WAIT_S)  # a file of 1.x is taken over first, or its copy would be made later
+        try:
+            with self._file_lock(time.monotonic() + WAIT_S):
+                return remove_copies(self.path)
+        except OSError as error:
+            raise self._unavailable("cleaned", error) from error
 
     def close(self) -> None:
         """Let go of the file; the next use reads it again."""

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ovos_memory.core.errors import StoreDamaged, StoreError, StoreLocked, StoreUnavailable
@@ -116,6 +117,18 @@ class ResilientState:
         with self._lock:
             self._flush()
             return not self._held
+
+    def scrub(self) -> list[Path]:
+        """See :meth:`~ovos_memory.core.state_types.DurableState.scrub`; what is held is written first.
+
+        Raises:
+            StoreError: The store cannot be written or cleaned.
+        """
+        with self._lock:
+            self._flush()
+            if self._held:
+                raise list(self._failing.values())[-1]
+            return self._opened().scrub()
 
     def close(self) -> None:
         """Try once more to write what is held, and free what the store holds; it may be used again."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ovos_utils.log import LOG
 
+from ovos_memory.core.files import remove_copies
 from ovos_memory.core.ledger_codec import dump_json, session_id_of, session_key
 from ovos_memory.core.sqlite import Database
 from ovos_memory.core.sqlite_open import backup_database_1x
@@ -88,6 +89,17 @@ class SqliteState:
             if len(rows) < _PAGE:
                 return
             last = rows[-1][0]
+
+    def scrub(self) -> list[Path]:
+        """Rebuild the file without what was removed, empty its log, remove set-aside files and copies.
+
+        Raises:
+            StoreError: Others are reading the file just now.
+        """
+        if self.database.is_in_memory:
+            return []
+        self.database.scrub(is_thorough=True)
+        return remove_copies(self.database.path)
 
     def close(self) -> None:
         """Close the database's connections; the next use opens them again."""

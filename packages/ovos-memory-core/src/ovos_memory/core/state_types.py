@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 Record = dict[str, Any]
@@ -51,3 +52,10 @@ class DurableState(StateStore, Protocol):
 
     def apply(self, changes: Sequence[tuple[str, Change]], *, wait_s: float = WAIT_S) -> list[Record | None]:
         """Make many changes, in order, in one durable write: all or none.  Return what each made."""
+
+    def scrub(self) -> list[Path]:
+        """Leave no trace of removed records in the store's files; return copies that were removed with them.
+
+        Raises:
+            StoreError: Others are using the file, or it cannot be written.
+        """

@@ -104,11 +104,12 @@ class Record:
 
     Attributes:
         id: Unique within its memory.
-        kind: ``exchange``, ``message``, ``fact`` or ``summary``.
+        kind: ``exchange``, ``text`` (stored verbatim), ``message``, ``fact`` or ``summary``.
         session_id: The session it belongs to.
         created_at: Epoch seconds, UTC.
         text: What is remembered, as text.
-        origin: The member or store it came from.
+        origin: The plugin or member it came from.
+        details: What else there is to it, as JSON values: a question and an answer, messages, metadata.
     """
 
     id: str
@@ -117,6 +118,7 @@ class Record:
     created_at: float
     text: str
     origin: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def exchange_content(question: str, answer: str) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
+from ovos_memory.composite.explaining import ExplainedMembers
+from ovos_memory.composite.managing import ManagedMembers
 from ovos_memory.composite.members import Member, load_members, primary_names
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
@@ -27,7 +29,7 @@ _CLOSE_S = 5.0
 _building = threading.local()
 
 
-class CompositeMemory(RecallingMemory):
+class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
     """Several memories as one: fused hits, folded blocks, one member's history; all record every message.
 
     A member that is missing, fails, answers with the wrong type or too late is left out for the turn; the

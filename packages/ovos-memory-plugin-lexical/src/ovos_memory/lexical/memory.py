@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
@@ -13,6 +14,7 @@ from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.core.management_types import Progress
     from ovos_memory.lexical.handle import StoreHandle
     from ovos_memory.lexical.settings import LexicalSettings
     from ovos_memory.lexical.store import Found, Question
@@ -66,6 +68,18 @@ class LexicalMemory(BaseRetrievalMemory):
         stored = sum(document.row >= 0 for document in documents)
         if stored:
             self._handle.store().recorded(stored)
+
+    def files(self) -> list[Path]:
+        """Return the file of ledger and index."""
+        path = expand_path(self.settings.db_path, plugin=self.plugin_name, key="db_path")
+        return [] if isinstance(path, str) else [path]
+
+    def stats(self) -> dict[str, Any]:
+        """Return how much there is, and how many documents wait for the index."""
+        return {**super().stats(), "waiting": self._handle.store().waiting()}
+
+    def _rebuild(self, progress: Progress | None) -> int:
+        return self._handle.store().reindex(progress)
 
     def close(self) -> None:
         """Write what is held in memory and let go of the file; the memory may be used again."""

@@ -147,6 +147,38 @@ class LexicalStore:
         with self.database.write(wait_s) as connection:
             return self.index.add_older(connection)
 
+    def waiting(self) -> int:
+        """Return how many documents are not in the index yet; searches read the newest of them as they are."""
+        with self.database.read() as connection:
+            state = self.index.tables.state(connection)
+            high, low = (0, 0) if state is None else (state.high, state.low)
+            where = "change > ? OR change <= ?"
+            return int(
+                connection.execute(
+                    f"SELECT count(*) FROM {self.ledger.documents_table} WHERE {where}", (high, low)
+                ).fetchone()[0]
+            )
+
+    def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Build the index anew, or finish what an interrupted call began; return how many documents that took.
+
+        Args:
+            progress: Told how many documents are done, of how many.
+        """
+        total = self.ledger.count()
+        with self.database.write() as connection:
+            state = self.index.tables.state(connection)
+            if state is None or state.low == 0:
+                self.index.begin_anew(connection)
+        done, is_more = 0, True
+        while is_more:
+            is_more = self.index_older()
+            done += SLICE
+            if progress is not None:
+                progress(min(done, total), total)
+        self._index_newer()
+        return total
+
     def _mend(self, function: Callable[[], None]) -> None:
         """Run something on the index; when the index turns out to be damaged, begin it anew and run it again."""
         try:

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.exchanges import session_key, window
+from ovos_memory.core.management import ManagedMemory
 from ovos_memory.core.paths import expand_path
 from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.said import really_said
 from ovos_memory.recency.record import Limits, convert_1x, read_turns, with_turns, within
 
 if TYPE_CHECKING:
+    from ovos_memory.core.management import Keeper
     from ovos_memory.core.state import ResilientState
     from ovos_memory.recency.settings import RecencySettings
 
 
-class RecencyMemory(PlainMemory):
+class RecencyMemory(ManagedMemory, PlainMemory):
     """The last messages of each session, by count and by age; safe from any thread.
 
     With a `db_path` they outlive the process; what cannot be written is held in RAM until it can.
@@ -72,8 +74,7 @@ class RecencyMemory(PlainMemory):
     def _open_state(self) -> ResilientState:
         from ovos_memory.core.state import open_state  # here, for OPM imports every plugin to load one
 
-        given, backend = self.settings.db_path, self.settings.backend
-        path = None if given is None else expand_path(given, plugin=self.plugin_name, key="db_path")
+        backend, path = self.settings.backend, self._path()
         return open_state(
             backend or ("sqlite" if Path(path or "").suffix == ".db" else "json"),
             path,
@@ -81,6 +82,24 @@ class RecencyMemory(PlainMemory):
             plugin=self.plugin_name,
             convert_1x=convert_1x,
             on_failure=self.boundary.failed,
+        )
+
+    def _path(self) -> str | Path | None:
+        given = self.settings.db_path
+        return None if given is None else expand_path(given, plugin=self.plugin_name, key="db_path")
+
+    def files(self) -> list[Path]:
+        """Return the file of the messages."""
+        path = self._path()
+        return [path] if isinstance(path, Path) else []
+
+    def _keeper(self) -> Keeper:
+        from ovos_memory.core.management_state import StateTurns
+        from ovos_memory.core.management_turns import TurnKeeper
+
+        path = self._path()
+        return TurnKeeper(
+            StateTurns(self._state, path if isinstance(path, Path) else None), plugin=self.plugin_name
         )
 
     def _append(self, new_messages: Sequence[AgentMessage], session_id: str) -> None:

@@ -9,25 +9,16 @@ Tool calls, their ids and the names of tools are kept: a call and its result sti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
+from ovos_plugin_manager.templates.agents import AgentMessage
 
-from ovos_memory.core.exchanges import append_turns, message_as_dict, message_from_dict
-from ovos_memory.core.text import clean
+from ovos_memory.core import turns as core_turns
+from ovos_memory.core.turns import Turn, as_stored, stored_items, with_said
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message and when it was said (epoch seconds)."""
-
-    said_at: float
-    message: AgentMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +31,7 @@ class Limits:
 
 def read_turns(record: Mapping[str, Any] | None) -> list[Turn]:
     """Return the turns of a record, oldest first, as new objects; what cannot be read in it is left out."""
-    found = record.get("messages") if record is not None else None
-    return [turn for item in found or () if (turn := _read_turn(item)) is not None]
+    return core_turns.read_turns(stored_items(record))
 
 
 def with_turns(
@@ -52,13 +42,8 @@ def with_turns(
     What falls out of the limits is gone for good.  A message is never older than the one before it: where the
     clock went backwards, the time of that one holds.
     """
-    turns = read_turns(record)
-    said_at = max([now, *(turn.said_at for turn in turns[-1:])])
-    for message in said:
-        last = turns[-1:]
-        merged = append_turns([turn.message for turn in last], [message])
-        turns = [*turns[: len(turns) - len(last)], *last[: len(merged) - 1], Turn(said_at, merged[-1])]
-    return {"messages": [_as_json(turn) for turn in within(turns, now=now, limits=limits)]}
+    turns = with_said(read_turns(record), said, now=now)
+    return {"messages": as_stored(within(turns, now=now, limits=limits))}
 
 
 def within(turns: Sequence[Turn], *, now: float, limits: Limits) -> list[Turn]:
@@ -84,20 +69,6 @@ def convert_1x(found: Mapping[str, Any]) -> dict[str, Record] | None:
     ):
         return None
     return {
-        session: {"messages": [_as_json(turn) for item in value["buffer"] if (turn := _read_turn(item))]}
+        session: {"messages": as_stored(core_turns.read_turns(value["buffer"]))}
         for session, value in found.items()
     }
-
-
-def _as_json(turn: Turn) -> dict[str, Any]:
-    return {"ts": turn.said_at, **message_as_dict(turn.message)}
-
-
-def _read_turn(item: Any) -> Turn | None:
-    try:
-        said_at, message = float(item.get("ts") or 0.0), message_from_dict(item)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-    is_said = message.role not in (MessageRole.SYSTEM, MessageRole.DEVELOPER)
-    message.content = clean(message.content)
-    return Turn(said_at if math.isfinite(said_at) else 0.0, message) if is_said else None

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_plugin_manager.templates.agents import AgentMessage
 
-from ovos_memory.core.exchanges import append_turns, copy_message, session_key, window
+from ovos_memory.core.exchanges import session_key, window
+from ovos_memory.core.management import ManagedMemory
 from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.said import really_said
 from ovos_memory.core.shared import LruDict, SessionLocks
+from ovos_memory.core.turns import with_said
+from ovos_memory.short_term.turns import RamTurns
 
 if TYPE_CHECKING:
+    from ovos_memory.core.management import Keeper
     from ovos_memory.short_term.settings import ShortTermSettings
 
 MAX_SESSIONS = 8_000
 """Sessions kept; beyond it the least recently used go."""
 
 
-class BasicShortTermMemory(PlainMemory):
+class BasicShortTermMemory(ManagedMemory, PlainMemory):
     """The last ``max_history`` messages of each session; safe from any thread.
 
     Args:
@@ -37,8 +41,7 @@ class BasicShortTermMemory(PlainMemory):
         self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         super().__init__(config, clock=clock)
-        self._sessions: LruDict[str, tuple[AgentMessage, ...]] = LruDict(MAX_SESSIONS)
-        self._locks = SessionLocks()
+        self._turns = RamTurns(LruDict(MAX_SESSIONS), SessionLocks())
 
     @classmethod
     def settings_model(cls) -> type[ShortTermSettings]:
@@ -61,11 +64,14 @@ class BasicShortTermMemory(PlainMemory):
         said = really_said(new_messages)
         if not said:
             return
-        with self._locks.of(session_id):
-            history = append_turns(self._sessions.get(session_id, ()), said)
-            # [-0:] is everything, as it should be; a torn tool call stays, for its results may be on the way
-            self._sessions[session_id] = tuple(history[-self.settings.max_history :])
+        now, most = self._clock(), self.settings.max_history
+        # [-0:] is everything, as it should be; a torn tool call stays, for its results may be on the way
+        self._turns.change(session_id, lambda turns: with_said(turns, said, now=now)[-most:])
 
     def _window(self, session_id: str) -> list[AgentMessage]:
-        kept = self._sessions.get(session_id, ())
-        return [copy_message(message) for message in window(kept, 0)]
+        return window([turn.message for turn in self._turns.load(session_id)], 0)
+
+    def _keeper(self) -> Keeper:
+        from ovos_memory.core.management_turns import TurnKeeper
+
+        return TurnKeeper(self._turns, plugin=self.plugin_name)

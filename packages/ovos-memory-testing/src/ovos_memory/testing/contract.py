@@ -5,10 +5,12 @@ from __future__ import annotations
 from ovos_memory.testing.concurrency import ConcurrencySuite
 from ovos_memory.testing.context import ContextSuite
 from ovos_memory.testing.degrade import DegradeSuite
+from ovos_memory.testing.forgetting import ForgettingSuite
 from ovos_memory.testing.history import HistorySuite
 from ovos_memory.testing.importing import ImportSuite
 from ovos_memory.testing.inject import InjectSuite
 from ovos_memory.testing.load import LoadSuite
+from ovos_memory.testing.management import CorrectingSuite, TakingAlongSuite
 from ovos_memory.testing.persistence import PersistenceSuite
 from ovos_memory.testing.privacy import PrivacySuite
 from ovos_memory.testing.queries import QuerySuite
@@ -35,6 +37,9 @@ SUITES = (
     SettingsSuite,
     ImportSuite,
     LoadSuite,
+    ForgettingSuite,
+    CorrectingSuite,
+    TakingAlongSuite,
 )
 
 
@@ -55,5 +60,8 @@ class MemoryContract(
     SettingsSuite,
     ImportSuite,
     LoadSuite,
+    ForgettingSuite,
+    CorrectingSuite,
+    TakingAlongSuite,
 ):
     """Every rule; those that need an undeclared capability are not collected."""

@@ -59,6 +59,8 @@ class Declarations:
     """Has ``store(text, session_id)``."""
     persistent: ClassVar[bool] = False
     """What it accepted survives the process, under the folder given to :meth:`configure`."""
+    manages: ClassVar[bool] = False
+    """Keeps the management contract: records, edit, forget, export, import."""
     llm_backed: ClassVar[bool] = False
     """Asks a language model."""
     prompts: ClassVar[bool] = True

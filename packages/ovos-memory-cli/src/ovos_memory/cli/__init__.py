@@ -1,0 +1,1 @@
+"""The ``ovos-memory`` command: see, search, correct, take along and forget what memories hold."""

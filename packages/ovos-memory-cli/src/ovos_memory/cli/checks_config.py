@@ -1,0 +1,183 @@
+"""What doctor finds in configurations, without touching a store."""
+
+from __future__ import annotations
+
+import inspect
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Any
+
+from ovos_memory.cli.blocks import Block, Finding
+from ovos_memory.cli.plugins import is_installed, missing_extras
+from ovos_memory.cli.target import GROUP, Target, plugin_names
+
+_DROP_SYSTEM = {"ovos-chat-openai-plugin", "ovos-chat-gguf-plugin"}
+"""Chat engines that drop system messages unless ``allow_system_prompts`` is true."""
+_SERVERS = ("ovos-persona-server", "hivemind-persona-agent-plugin")
+_BLOCKS_IN_SYSTEM = {"ovos-memory-plugin-entity", "ovos-memory-plugin-longterm"}
+
+
+def config_findings(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+    """Yield what is wrong with the configuration."""
+    for block in blocks:
+        yield from _installed(block)
+        yield from _settings(block)
+        yield from _embeddings(block)
+        if block.module == "ovos-memory-plugin-lexical":
+            yield from _fts5(block)
+    yield from _engine(target, blocks)
+    yield from _primary(blocks)
+    yield from _scope(target, blocks)
+
+
+def _installed(block: Block) -> Iterator[Finding]:
+    points = [point for point in metadata.entry_points(group=GROUP) if point.name == block.module]
+    if not block.module:
+        yield Finding("problem", "plugin", block.where, "the persona has no memory", "set memory_module")
+    elif not points:
+        remedy = (
+            f"pip install {block.module}, or correct the name; known: {', '.join(sorted(plugin_names()))}"
+        )
+        yield Finding("problem", "plugin", block.where, f"no plugin '{block.module}' is installed", remedy)
+    elif len(points) > 1:
+        owners = sorted({point.dist.metadata["Name"] for point in points if point.dist is not None})
+        what = (
+            f"several packages offer '{block.module}' ({', '.join(owners)}); OPM takes the last one it finds"
+        )
+        yield Finding(
+            "problem", "plugin", block.where, what, "uninstall all but one (1.x is ovos-memory-plugins)"
+        )
+
+
+def _settings(block: Block) -> Iterator[Finding]:
+    from ovos_memory.core.settings import unknown_keys
+
+    if block.error:
+        yield Finding("problem", "settings", block.where, block.error, "correct the key")
+    if block.settings is not None:
+        for path, advice in unknown_keys(block.settings):
+            yield Finding("problem", "settings", block.where, f"unknown key '{path}' is ignored", advice)
+
+
+def _fts5(block: Block) -> Iterator[Finding]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE probe USING fts5(text)")
+    except sqlite3.OperationalError:
+        what = f"the SQLite {sqlite3.sqlite_version} of this Python has no FTS5, so nothing is found by words"
+        yield Finding("problem", "fts5", block.where, what, "install a Python whose sqlite3 has FTS5")
+    finally:
+        connection.close()
+
+
+def _embeddings(block: Block) -> Iterator[Finding]:
+    if block.module != "ovos-memory-plugin-local-rag":
+        return
+    wanted = {
+        "opm.embeddings.text": block.get("embeddings_plugin", "ovos-gguf-embeddings-plugin"),
+        "opm.embeddings": block.get("embeddings_db_plugin", "ovos-chromadb-embeddings-plugin"),
+    }
+    for group, name in wanted.items():
+        if name is not None and name not in {point.name for point in metadata.entry_points(group=group)}:
+            remedy = "pip install 'ovos-memory-plugin-local-rag[default-stack]', or name an installed plugin"
+            what = f"the plugin '{name}' ({group}) is not installed, so nothing is recalled by meaning"
+            yield Finding("problem", "embeddings", block.where, what, remedy)
+    if is_installed(block.module):
+        for extra in missing_extras(metadata.distribution(block.module)):
+            what = f"the extra [{extra}] is not complete"
+            yield Finding("advice", "embeddings", block.where, what, f"pip install '{block.module}[{extra}]'")
+
+
+# ---------------------------------------------------------------------- the persona around it
+def _engine(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+    persona = target.persona or {}
+    handlers = persona.get("handlers") or persona.get("solvers") or []
+    for name in handlers:
+        config = persona.get(name)
+        is_allowed = isinstance(config, Mapping) and config.get("allow_system_prompts") is True
+        if is_allowed or not _drops_system(name):
+            continue
+        lost = list(dict.fromkeys(_in_system_messages(blocks)))
+        if lost:
+            what = f"'{name}' drops system messages, and with them {', '.join(lost)}"
+            remedy = f'set "allow_system_prompts": true in the block of {name}, or inject_mode to "user"'
+            yield Finding("problem", "system messages", str(name), what, remedy)
+
+
+def _drops_system(engine: str) -> bool:
+    """Tell whether a chat engine knows the switch that keeps system messages, which is off by default."""
+    if engine in _DROP_SYSTEM:
+        return True
+    for point in metadata.entry_points(group="opm.agents.chat"):
+        if point.name == engine:
+            try:
+                source = inspect.getsource(sys.modules[point.load().__module__])
+            except Exception:
+                return False
+            return "allow_system_prompts" in source
+    return False
+
+
+def _in_system_messages(blocks: list[Block]) -> Iterator[str]:
+    """Yield what a memory hands to the engine as system messages."""
+    top = blocks[0]
+    if str(top.get("system_prompt") or "").strip():
+        yield "the memory's system_prompt"
+    if _recalls(top) and top.get("inject_mode", "system") in ("system", "system_prompt"):
+        yield "all that is recalled"
+    for block in blocks:
+        if block.module in _BLOCKS_IN_SYSTEM:
+            yield f"what '{block.member or block.module}' knows"
+
+
+def _recalls(block: Block) -> bool:
+    if block.settings is not None:
+        return hasattr(block.settings, "inject_mode")
+    return "lexical" in block.module or "rag" in block.module
+
+
+def _primary(blocks: list[Block]) -> Iterator[Finding]:
+    top, members = blocks[0], blocks[1:]
+    if not members or top.settings is None:
+        return
+    primary = top.get("primary")
+    chosen = (
+        [block for block in members if primary in (block.member, block.module)] if primary else members[:1]
+    )
+    keeping = [block.member for block in members if _keeps_turns(block)]
+    if chosen and not _keeps_turns(chosen[0]):
+        what = f"'{chosen[0].member}' is the history source and keeps no turns, so contexts hold no history"
+        remedy = (
+            f'set "primary": "{keeping[0]}"' if keeping else "add a member that keeps turns, such as recency"
+        )
+        yield Finding("problem", "primary", top.where, what, remedy)
+
+
+def _keeps_turns(block: Block) -> bool:
+    for point in metadata.entry_points(group=GROUP):
+        if point.name == block.module:
+            try:
+                return getattr(point.load(), "keeps_turns", True) is not False
+            except Exception:
+                return False
+    return True
+
+
+def _scope(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+    top = blocks[0]
+    servers = [name for name in _SERVERS if is_installed(name)]
+    scoped = [block for block in blocks if _scope_of(block, top) == "global"]
+    if target.persona is not None and servers and scoped:
+        what = f"{servers[0]} is installed, and scope is 'global': what one user says is recalled for another"
+        yield Finding("advice", "scope", top.where, what, 'set "scope": "session" where several people talk')
+
+
+def _scope_of(block: Block, top: Block) -> str | None:
+    settings: Any = block.settings
+    if settings is None or not hasattr(settings, "scope"):
+        return None
+    if block is not top and "scope" in getattr(top.settings, "model_fields_set", ()):
+        return str(top.settings.scope)
+    return str(settings.scope)

@@ -1,0 +1,247 @@
+"""Each thing that makes memory silently useless is found, and what is in order is not."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from ovos_memory.cli import checks_config, checks_models
+from ovos_memory.cli.blocks import Block, Finding, blocks_of
+from ovos_memory.cli.checking import findings
+from ovos_memory.cli.target import Target
+
+LEXICAL = "ovos-memory-plugin-lexical"
+RECENCY = "ovos-memory-plugin-recency"
+COMPOSITE = "ovos-memory-plugin-composite"
+
+
+def found(target: Target) -> dict[str, Finding]:
+    return {finding.check: finding for finding in findings(target, is_offline=True)}
+
+
+def engine(**config: Any) -> dict[str, Any]:
+    return {"handlers": ["ovos-chat-openai-plugin"], "ovos-chat-openai-plugin": config}
+
+
+def test_what_is_in_order_is_left_alone(rosie: Any) -> None:
+    done = rosie.run("doctor", "--offline")
+    assert done.code == 0 and "nothing is wrong" in done.out
+    assert rosie.run("doctor", "--offline", "--json").json == []
+
+
+def test_a_problem_ends_with_one_and_says_how_to_mend_it(user: Any) -> None:
+    user.persona("Rosie", user.block(), **engine())
+
+    done = user.run("doctor", "--offline")
+    assert done.code == 1 and "allow_system_prompts" in done.out
+    told = user.run("doctor", "--offline", "--json").json
+    assert told[0]["level"] == "problem" and told[0]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("config", "inject_mode", "is_problem"),
+    [
+        ({}, "system", True),
+        ({"allow_system_prompts": False}, "system_prompt", True),
+        ({"allow_system_prompts": True}, "system", False),
+        ({}, "user", False),
+        ({}, "tool", False),
+        ({}, "developer", False),
+    ],
+)
+def test_an_engine_that_drops_system_messages(
+    user: Any, config: dict[str, Any], inject_mode: str, is_problem: bool
+) -> None:
+    block = {"db_path": str(user.home / "x.db"), "inject_mode": inject_mode}
+    persona = {**engine(**config), LEXICAL: block}
+
+    assert ("system messages" in found(Target("Rosie", LEXICAL, block, persona))) == is_problem
+
+
+def test_a_system_prompt_is_lost_with_them(user: Any) -> None:
+    block = {"db_path": str(user.home / "x.db"), "inject_mode": "user", "system_prompt": "You are Rosie."}
+
+    finding = found(Target("Rosie", LEXICAL, block, engine()))["system messages"]
+    assert "system_prompt" in finding.what and "recalled" not in finding.what
+
+
+def test_members_that_share_a_file(user: Any) -> None:
+    path = str(user.home / "same.db")
+    members = [
+        {"module": LEXICAL, "name": "one", "config": {"db_path": path}},
+        {"module": LEXICAL, "name": "two", "config": {"db_path": path}},
+    ]
+
+    finding = found(Target("x", COMPOSITE, {"members": members}))["shared path"]
+    assert "one and two" in finding.what
+    members[1]["config"]["table"] = "other"
+    assert "shared path" not in found(Target("x", COMPOSITE, {"members": members}))
+
+
+def test_a_primary_that_keeps_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    keeps = {"entity": False, "recency": True}
+    monkeypatch.setattr(checks_config, "_keeps_turns", lambda block: keeps[block.module])
+    block = Block(COMPOSITE, COMPOSITE, settings=blocks_of(Target("x", COMPOSITE, {}))[0].settings)
+    members = [Block("", "entity", member="facts"), Block("", "recency", member="lately")]
+
+    (finding,) = checks_config._primary([block, *members])
+    assert "'facts'" in finding.what and '"primary": "lately"' in finding.remedy
+    assert not list(checks_config._primary([block, *members[::-1]]))
+
+
+def test_global_scope_where_a_server_is_installed(monkeypatch: pytest.MonkeyPatch, user: Any) -> None:
+    monkeypatch.setattr(checks_config, "is_installed", lambda name: name == "ovos-persona-server")
+    block: dict[str, Any] = {"db_path": str(user.home / "x.db")}
+
+    assert "scope" in found(Target("x", LEXICAL, block, {}))
+    assert "scope" not in found(Target("x", LEXICAL, {**block, "scope": "session"}, {}))
+
+
+def test_missing_plugins_members_and_keys(user: Any) -> None:
+    assert "pip install nobody" in found(Target("x", "nobody", {}))["plugin"].remedy
+    members = {"members": [{"module": "nobody"}, RECENCY]}
+    assert "plugin" in found(Target("x", COMPOSITE, members))
+    misspelt = found(Target("x", RECENCY, {"max_histroy": 3}))["settings"]
+    assert "max_histroy" in misspelt.what and "max_history" in misspelt.remedy
+    assert "max_history" in found(Target("x", RECENCY, {"max_history": -3}))["settings"].what
+
+
+def test_missing_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = Block(
+        "x", "ovos-memory-plugin-local-rag", {"embeddings_plugin": "nowhere", "embeddings_db_plugin": None}
+    )
+
+    whats = [finding.what for finding in checks_config._embeddings(block)]
+    assert any("'nowhere'" in what for what in whats)
+
+
+def test_sqlite_without_fts5(monkeypatch: pytest.MonkeyPatch, user: Any) -> None:
+    class Bare(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            if "fts5" in statement:
+                raise sqlite3.OperationalError("no such module: fts5")
+            return super().execute(statement, *values)
+
+    bare = sqlite3.connect(":memory:", factory=Bare)
+    monkeypatch.setattr(checks_config.sqlite3, "connect", lambda path: bare)
+    assert [f.check for f in checks_config._fts5(Block("x", LEXICAL))] == ["fts5"]
+
+
+def test_a_path_that_cannot_be_used(user: Any) -> None:
+    (user.home / "file").write_text("no folder")
+
+    finding = found(Target("x", RECENCY, {"db_path": str(user.home / "file" / "x.json")}))["path"]
+    assert "cannot write" in finding.what
+
+
+def test_a_file_that_others_can_read(rosie: Any) -> None:
+    path = rosie.home / "data" / "lexical.db"
+    path.chmod(0o644)
+
+    assert "chmod 600" in found(Target("x", LEXICAL, {"db_path": str(path)}))["path"].remedy
+
+
+@pytest.mark.parametrize("damage", ["none", "head", "middle"])
+def test_a_damaged_file_is_found_and_left_as_it_is(rosie: Any, damage: str) -> None:
+    path = rosie.home / "data" / "lexical.db"
+    data = bytearray(path.read_bytes())
+    if damage == "head":
+        data[:16] = b"no database here"
+    if damage == "middle":
+        data[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
+    path.write_bytes(data)
+
+    assert ("damage" in found(Target("x", LEXICAL, {"db_path": str(path)}))) == (damage != "none")
+    assert damage == "none" or path.read_bytes() == data
+
+
+def test_a_locked_file(rosie: Any) -> None:
+    path = rosie.home / "data" / "lexical.db"
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert "lock" in found(Target("x", LEXICAL, {"db_path": str(path)}))
+        other.execute("ROLLBACK")
+
+
+def test_a_file_that_was_set_aside(rosie: Any) -> None:
+    (rosie.home / "data" / "lexical.db.corrupt-1").write_bytes(b"x")
+
+    done = rosie.run("doctor", "--offline", "--json")
+    assert [f["check"] for f in done.json] == ["set aside"] and done.code == 0
+
+
+def test_an_index_that_lags_behind(rosie: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ovos_memory.lexical.store import LexicalStore
+
+    monkeypatch.setattr(LexicalStore, "waiting", lambda self: 5_000)
+    path = str(rosie.home / "data" / "lexical.db")
+    assert "reindex" in found(Target("x", LEXICAL, {"db_path": path}))["index"].remedy
+
+
+# ---------------------------------------------------------------------- models
+class Models(BaseHTTPRequestHandler):
+    """A server whose list of models is what its class says."""
+
+    answer: bytes = b""
+    status = 200
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(self.answer)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    running = HTTPServer(("127.0.0.1", 0), Models)
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield running
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+class Settings:
+    def __init__(self, url: str, model: str = "") -> None:
+        self.api_url, self.model, self.api_key, self.chat_engine = url, model, "", None
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "model", "expected"),
+    [
+        ({"data": [{"id": "llama3"}]}, 200, "", None),
+        ({"data": [{"id": "llama3"}]}, 200, "llama3", None),
+        ({"data": [{"id": "llama3"}]}, 200, "qwen", "no model 'qwen'"),
+        ({"data": [{"id": "nomic-embed-text"}]}, 200, "", "lists no language model"),
+        ({"detail": "hello"}, 200, "", "lists no language model"),
+        ("<html>", 200, "", "no JSON"),
+        ({}, 404, "", "status 404"),
+    ],
+)
+def test_a_model_server_is_asked(
+    server: HTTPServer, answer: Any, status: int, model: str, expected: str | None
+) -> None:
+    Models.answer = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+    Models.status = status
+    block = Block("facts", "entity", settings=Settings(f"http://127.0.0.1:{server.server_port}/v1", model))
+
+    told = list(checks_models.model_findings([block]))
+    assert [expected in finding.what for finding in told] == ([] if expected is None else [True])
+
+
+def test_a_server_that_does_not_answer() -> None:
+    block = Block("facts", "entity", settings=Settings("http://127.0.0.1:9/v1"))
+
+    (finding,) = checks_models.model_findings([block])
+    assert "no server answers" in finding.what
+    assert "chromadb" in checks_models._remedy("http://localhost:8000/v1")

@@ -1,0 +1,121 @@
+"""``list``, ``show``, ``search``, ``explain``, ``stats`` on a real store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+LEXICAL = "ovos-memory-plugin-lexical"
+
+
+def test_list_shows_what_every_member_knows(rosie: Any) -> None:
+    done = rosie.run("list")
+
+    assert done.code == 0
+    for text in ("words/kitchen_0", "lately/kitchen_", "my door code is 4512", "hall"):
+        assert text in done.out
+
+
+def test_list_in_json_is_nothing_but_json(rosie: Any) -> None:
+    records = rosie.run("list", "--json").json
+
+    assert len(records) == 9
+    assert {r["kind"] for r in records} == {"message", "exchange"}
+    assert {r["origin"] for r in records} == {"lately", "words"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--session", "hall"], 3),
+        (["--query", "DOOR code"], 2),
+        (["--session", "hall", "--query", "door code"], 0),
+        (["--before", "2001-01-01"], 0),
+        (["--after", "2001-01-01"], 9),
+        (["--before", "0s", "--limit", "4"], 4),
+    ],
+)
+def test_list_takes_all_conditions(rosie: Any, options: list[str], expected: int) -> None:
+    assert len(rosie.run("list", "--json", *options).json) == expected
+
+
+def test_list_of_nothing_ends_with_three(rosie: Any) -> None:
+    assert rosie.run("list", "--query", "never said").code == 3
+    assert rosie.run("list", "--query", "ab").code == 1
+
+
+def test_list_shows_sessions(rosie: Any) -> None:
+    found = rosie.run("list", "--sessions", "--json").json
+
+    assert {(s["session_id"], s["documents"]) for s in found} == {("kitchen", 6), ("hall", 3)}
+    assert "kitchen" in rosie.run("list", "--sessions").out
+
+
+def test_show_tells_all_of_a_record(rosie: Any) -> None:
+    done = rosie.run("show", "words/kitchen_0")
+
+    assert done.code == 0 and "Q: my door code is 4512\nA: noted" in done.out
+    assert rosie.run("show", "words/kitchen_0", "--json").json["question"] == "my door code is 4512"
+    assert rosie.run("show", "words/kitchen_99").code == 3
+
+
+def test_search_returns_hits_with_scores(rosie: Any) -> None:
+    hits = rosie.run("search", "what is the door code", "--json").json
+
+    assert hits[0]["content"] == "Q: my door code is 4512\nA: noted" and hits[0]["score"] > 0
+    assert "my door code" in rosie.run("search", "door code").out
+    assert rosie.run("search", "zebra").code == 3
+
+
+def test_explain_names_members_reasons_and_messages(rosie: Any) -> None:
+    memory = rosie.open()
+    for number in range(12):
+        rosie.tell(memory, f"tea number {number}")
+    memory.close()
+
+    told = rosie.run("explain", "tea", "--json").json
+    by_name = {found["member"]: found for found in told["lists"]}
+    dropped = [hit["dropped"] for hit in by_name["words"]["hits"]]
+    assert dropped[:5] == [None] * 5 and "beyond max_num_results (5)" in dropped[5]
+    assert "recalls nothing by query" in by_name["lately"]["error"]
+    assert told["fused"][0]["retrievers"]["words"]["rank"] == 1
+    assert told["messages"][-1] == {"role": "user", "content": "tea"}
+    assert "beyond max_num_results" in rosie.run("explain", "tea").out
+
+
+def test_explain_of_a_single_retriever(rosie: Any) -> None:
+    (rosie.home / "lexical.json").write_text(f'{{"db_path": "{rosie.home}/data/lexical.db"}}')
+
+    told = rosie.run(
+        "explain", "tea", "--json", "-m", LEXICAL, "--config", str(rosie.home / "lexical.json")
+    ).json
+    assert [hit["source"] for hit in told["fused"]] == ["kitchen_1"]
+
+
+def test_stats_count_by_member(rosie: Any) -> None:
+    told = rosie.run("stats", "--json").json
+
+    assert told["records"] == 9 and told["members"]["words"]["kinds"] == {"exchange": 3}
+    assert told["health"]["members"]["words"]["state"] == "ready"
+    assert "records: 9" in rosie.run("stats").out
+
+
+def test_what_was_said_does_not_drive_the_terminal(rosie: Any) -> None:
+    memory = rosie.open()
+    evil = "\x1b]0;owned\x07 \x1b[31mred [bold]markup[/bold] [link=file:///etc] :smile: \u202egnp.exe \x9b2J"
+    rosie.tell(memory, evil, session_id="evil\x1b[2J")
+    memory.close()
+
+    for command in (
+        ["list"],
+        ["show", "words/evil\x1b[2J_0"],
+        ["search", "markup"],
+        ["explain", "markup"],
+        ["list", "--sessions"],
+    ):
+        done = rosie.run(*command)
+        assert done.code == 0, command
+        assert not set(done.out + done.err) & set("\x1b\x07\x9b\u202e"), command
+    assert "[bold]markup[/bold]" in rosie.run("list").out and ":smile:" in rosie.run("list").out
+    assert rosie.run("list", "--session", "evil\x1b[2J", "--json").json[0]["session_id"] == "evil\x1b[2J"

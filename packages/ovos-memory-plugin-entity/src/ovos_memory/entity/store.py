@@ -1,0 +1,111 @@
+"""The facts in their state store: which record they are in, and how they get there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ovos_memory.core.state_types import StateStore
+from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
+
+SHARED = "\x00shared"
+"""Record that holds the facts of all sessions under ``scope: global``; no caller's session is called that."""
+
+
+class FactStore:
+    """Facts by session, or all in one record, as the scope wants it.
+
+    Args:
+        state: Where records live.
+        scope: ``global`` or ``session``.
+        max_facts: How many a record keeps; 0: all.
+    """
+
+    def __init__(self, state: StateStore, *, scope: str, max_facts: int) -> None:
+        self._state = state
+        self._is_global = scope == "global"
+        self._max_facts = max_facts
+        self._is_settled = False
+
+    def book(self, session_id: str) -> FactBook:
+        """Return a copy of the facts that a session knows."""
+        self._settle()
+        return book_of(self._state.load(self._record_of(session_id)))
+
+    def update(self, session_id: str, change: Callable[[FactBook], None]) -> None:
+        """Change the facts that a session knows, in one step that nobody comes between."""
+        self._settle()
+        self._state.update(self._record_of(session_id), lambda record: self._changed(record, change))
+
+    def books(self) -> list[tuple[str, FactBook]]:
+        """Return all records: name and facts."""
+        self._settle()
+        return [(name, book_of(record)) for name, record in self._state.items()]
+
+    def update_record(self, name: str, change: Callable[[FactBook], None]) -> None:
+        """Change the facts of one record by its name."""
+        self._state.update(name, lambda record: self._changed(record, change))
+
+    def _changed(
+        self, record: Mapping[str, Any] | None, change: Callable[[FactBook], None]
+    ) -> dict[str, Any] | None:
+        book = book_of(record)
+        change(book)
+        book.limit(self._max_facts)
+        return record_of(book)
+
+    def _record_of(self, session_id: str) -> str:
+        return SHARED if self._is_global else session_id
+
+    def _settle(self) -> None:
+        """Once: bring facts of the other scope, or of version 1.x, to where this scope keeps them."""
+        if self._is_settled:
+            return
+        misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
+        for name in misplaced:
+            moved = book_of(self._state.load(name)).all
+            for target in dict.fromkeys(SHARED if self._is_global else fact.session for fact in moved):
+                mine = [fact for fact in moved if self._is_global or fact.session == target]
+                self.update_record(target, functools.partial(_adopt, facts=mine))
+            self._state.update(name, lambda record: None)
+        self._is_settled = True
+
+
+def book_of(record: Mapping[str, Any] | None) -> FactBook:
+    """Return the facts of a stored record."""
+    if record is None:
+        return FactBook()
+    return FactBook(
+        (Fact.from_dict(stored) for stored in record.get("facts", ())), int(record.get("next_id", 1))
+    )
+
+
+def record_of(book: FactBook) -> dict[str, Any] | None:
+    """Return facts as they are stored; ``None`` when there have never been any."""
+    if book.next_id == 1:
+        return None
+    return {"next_id": book.next_id, "facts": [fact.as_dict() for fact in book.all]}
+
+
+def convert_1x(found: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
+    """Return the sessions of a file that version 1.x wrote: ``{session: {"facts": [text, …]}}``."""
+    converted: dict[str, dict[str, Any]] = {}
+    for session_id, stored in found.items():
+        facts = stored.get("facts") if isinstance(stored, Mapping) else None
+        if not isinstance(facts, list):
+            return None
+        book = FactBook()
+        for text in facts:
+            if isinstance(text, str) and tidy(text):
+                book.learn(NewFact(tidy(text), guess_kind(text), "", 0.0, session_id))
+        record = record_of(book)
+        if record is not None:
+            converted[session_id] = record
+    return converted
+
+
+def _adopt(book: FactBook, facts: list[Fact]) -> None:
+    """Take facts from another record in, in the order in which they were said."""
+    for fact in sorted(facts, key=lambda f: (f.confirmed_at, f.id)):
+        book.adopt(fact)
