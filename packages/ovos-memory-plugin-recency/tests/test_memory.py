@@ -396,3 +396,16 @@ def test_two_processes_on_one_file_lose_nothing(path):
             assert memory.get_history(f"{name} {n}")[0] == U(f"{name}.{n}")
     shared = [m.content for m in memory.get_history("shared") if m.role is MessageRole.USER]
     assert sorted(shared) == sorted(f"{name}.{n}" for name in ("a", "b") for n in range(40))
+
+
+def test_the_answer_goes_with_a_question_that_another_memory_forgot():
+    from ovos_memory.core.management_types import Trace
+
+    memory = RecencyMemory({}, clock=lambda: 1_000.0)
+    for question, answer in (("tea?", "noted"), ("my code is 4512", "noted"), ("milk?", "noted")):
+        memory.update_history([U(question), A(answer)], "s")
+
+    memory.forget(query="4512")
+    assert memory.forget_related([Trace("s", "", "my code is 4512", "noted", created_at=1_000.5)]).total == 1
+    assert [m.content for m in memory.get_history("s")] == ["tea?", "noted", "milk?", "noted"]
+    assert memory.forget_related([Trace("s", "", "milk?", "noted", created_at=1_000.5)]).total == 2
