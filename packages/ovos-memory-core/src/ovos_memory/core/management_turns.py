@@ -160,7 +160,9 @@ class TurnKeeper:
             mine = [trace for trace in traces if trace.session_id == name]
             texts = {identity(t.text) for t in mine if t.question is None}
             turns = self._store.load(name)
-            meant |= {turn_id(name, turn) for turn in _orphans(turns) if any(_is_answer(turn, t) for t in mine)}
+            meant |= {
+                turn_id(name, turn) for turn in _orphans(turns) if any(_is_answer(turn, t) for t in mine)
+            }
             for group in group_exchanges(turn.message for turn in turns):
                 members, turns = turns[: len(group)], turns[len(group) :]
                 is_same = any(_is_exchange(members, trace) for trace in mine)
@@ -218,7 +220,11 @@ def _is_exchange(turns: Sequence[Turn], trace: Trace) -> bool:
 def _orphans(turns: Sequence[Turn]) -> list[Turn]:
     """Return answers whose question is gone: they come first, or behind another answer."""
     before = [None, *turns]
-    return [turn for last, turn in zip(before, turns, strict=False) if _speaks(turn) and (not last or _speaks(last))]
+    return [
+        turn
+        for last, turn in zip(before, turns, strict=False)
+        if _speaks(turn) and (not last or _speaks(last))
+    ]
 
 
 def _speaks(turn: Turn) -> bool:

@@ -90,13 +90,9 @@ class ModelKeeper:
     def related(self, traces: Sequence[Trace]) -> IsMeant:
         """Return which exchanges are the same, and what was made of them."""
         is_same = self._pending.related(traces)
-
-        def is_meant(record: Record) -> bool:
-            if record.kind == self._derived.kind:
-                return self._derived.is_made_of(record, traces)
-            return is_same(record)
-
-        return is_meant
+        # Looked up now: once the exchanges are gone, nothing tells what was made of them.
+        made = {record.id for record in self._derived.records() if self._derived.is_made_of(record, traces)}
+        return lambda record: record.id in made if record.kind == self._derived.kind else is_same(record)
 
     def scrub(self) -> Scrubbed:
         """Leave no trace of what was removed, neither of the exchanges nor of what was made of them."""
