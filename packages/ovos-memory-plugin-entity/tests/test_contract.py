@@ -41,13 +41,9 @@ class TestInMemory(Entity):
         return {"backend": "memory"}
 
 
-NO_FILE_YET = {"test_a_path_is_expanded": "the file comes with the first fact; see test_entity"}
-
-
 class TestOnJson(Entity):
     persistent = True
     path_key = "db_path"
-    expected_failures = NO_FILE_YET
 
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:
@@ -57,7 +53,6 @@ class TestOnJson(Entity):
 class TestOnSqlite(Entity):
     persistent = True
     path_key = "db_path"
-    expected_failures = NO_FILE_YET
 
     @staticmethod
     def configure(folder: Path) -> dict[str, Any]:

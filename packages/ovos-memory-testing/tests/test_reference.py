@@ -11,16 +11,10 @@ from ovos_memory.testing.reference import ReferenceMemory
 from ovos_memory.testing.suite import Declarations
 
 
-def reference_settings() -> Any:
-    from ovos_memory.testing.reference_settings import ReferenceSettings
-
-    return ReferenceSettings
-
-
 class Declared(Declarations):
     factory = ReferenceMemory
     plugin = ReferenceMemory.plugin_name
-    settings_model = reference_settings
+    settings_model = ReferenceMemory.settings_model
     retrieves = scopes = thresholds = stores_texts = reports_health = True
     window_chars_key = "max_history_chars"
 

@@ -12,7 +12,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_plugin_manager.templates.agents import AgentContextManager, AgentMessage, MessageRole, ToolCall
 from ovos_utils.log import LOG
@@ -21,6 +21,9 @@ from ovos_memory.core.exchanges import append_turns, conversation, normalise, se
 from ovos_memory.core.text import clean, truncate
 from ovos_memory.core.types import Document, MemoryHit
 from ovos_memory.testing.eventlog import EventLog, SqliteLog
+
+if TYPE_CHECKING:
+    from ovos_memory.testing.reference_settings import ReferenceSettings
 
 FENCE_OPEN, FENCE_CLOSE = "[[[recalled", "recalled]]]"
 _ROLE = re.compile(r"^(\s*)(system|developer|user|assistant|tool)\s*:", re.IGNORECASE | re.MULTILINE)
@@ -41,13 +44,19 @@ class ReferenceMemory(AgentContextManager):
         self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         from ovos_memory.core.settings import load_settings
-        from ovos_memory.testing.reference_settings import ReferenceSettings
 
-        self.settings = load_settings(ReferenceSettings, config, plugin=self.plugin_name)
+        self.settings = load_settings(self.settings_model(), config, plugin=self.plugin_name)
         super().__init__({"system_prompt": self.settings.system_prompt})
         self._clock = clock
         self._lock = threading.RLock()
         self._log = self._open_log()
+
+    @classmethod
+    def settings_model(cls) -> type[ReferenceSettings]:
+        """Return the settings model; imported here and not with the module, for pydantic is slow to load."""
+        from ovos_memory.testing.reference_settings import ReferenceSettings
+
+        return ReferenceSettings
 
     # ------------------------------------------------------------------ the contract
     def get_history(self, session_id: str | None = None) -> list[AgentMessage]:

@@ -130,8 +130,13 @@ class SettingsSuite(MemorySuite):
         """Return each key path with the schemas that its value may fit, those of nested objects included."""
         model: Callable[[], Any] | None = self.settings_model
         assert model is not None
-        schema: Schema = model().model_json_schema()
-        return list(_walk(schema, schema.get("$defs", {}), ""))
+        return key_paths(model())
+
+
+def key_paths(model: Any) -> list[tuple[str, list[Schema]]]:
+    """Return each key path of a pydantic model with the schemas that its value may fit."""
+    schema: Schema = model.model_json_schema()
+    return list(_walk(schema, schema.get("$defs", {}), ""))
 
 
 def _walk(

@@ -111,8 +111,8 @@ class MemorySuite(Declarations):
         super().__init_subclass__(**kwargs)
         if not hasattr(cls, "factory"):
             return
-        rules = cls.rules()
         _refuse_overrides(cls)
+        rules = cls.rules()
         unknown = sorted(set(cls.expected_failures) - set(rules))
         if unknown:
             raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ovos_memory.testing.fakes.chat import RestingChat
 from ovos_memory.testing.fakes.embedder import BatchEmbedder, FakeEmbedder
 from ovos_memory.testing.fakes.members import (
     HangingMember,
@@ -24,6 +25,7 @@ __all__ = [
     "InterruptingMember",
     "PlainMember",
     "RaisingMember",
+    "RestingChat",
     "WrongTypesMember",
     "install_plugin",
 ]

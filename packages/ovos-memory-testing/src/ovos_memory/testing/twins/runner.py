@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ovos_memory.testing.reference import ReferenceMemory
 from ovos_memory.testing.suite import MemorySuite
 from ovos_memory.testing.twins.catalogue import Store, Twin
 
@@ -68,8 +69,6 @@ def _rule(node: str) -> tuple[str, str]:
 
 
 def _subject(name: str, twin: Twin) -> type[MemorySuite]:
-    from ovos_memory.testing.reference_settings import ReferenceSettings
-
     file = _FILES[twin.store]
     declared: dict[str, Any] = {
         "factory": staticmethod(twin.factory),
@@ -80,7 +79,7 @@ def _subject(name: str, twin: Twin) -> type[MemorySuite]:
         "stores_texts": True,
         "reports_health": True,
         "window_chars_key": "max_history_chars",
-        "settings_model": lambda: ReferenceSettings,
+        "settings_model": ReferenceMemory.settings_model,
     }
     if file:
         declared |= {
