@@ -367,3 +367,17 @@ def test_a_collection_of_version_1x_is_taken_over(tmp_path: Path) -> None:
         == 13
     )
     memory.close()
+
+
+@pytest.mark.parametrize("store", [CHROMA, QDRANT])
+def test_what_is_forgotten_is_in_no_file(tmp_path: Path, store: str) -> None:
+    memory = LocalRAGMemory(config(tmp_path, store))
+    tell(memory, [*FACTS, "My secret number is QX7781"])
+
+    memory.forget(query="QX7781")
+    tell(memory, ["One more"])
+    assert len(memory.search("what?", "default", 50)) == 13
+    memory.close()
+
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files and not [path for path in files if b"QX7781" in path.read_bytes()]
