@@ -137,7 +137,8 @@ def forget_engine(folder: Path) -> None:
     engine = SharedSystemClient._identifier_to_system.pop(str(folder), None)
     getattr(SharedSystemClient, "_identifier_to_refcount", {}).pop(str(folder), None)
     if engine is not None:
-        engine.stop()
+        with contextlib.suppress(Exception):  # one that never came up has nothing to stop, and says so
+            engine.stop()
 
 
 def store_files(folder: Path) -> list[Path]:
