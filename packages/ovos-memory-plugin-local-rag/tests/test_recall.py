@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -502,3 +503,35 @@ def test_a_rebuild_embeds_everything_again_and_fills_the_store(stack: Stack) -> 
     assert memory.reindex(progress=lambda done, total: seen.append((done, total))) == len(FACTS)
 
     assert len(stack.rows()) == len(FACTS) and seen[-1] == (len(FACTS), len(FACTS))
+
+
+def test_what_is_recorded_while_the_store_opens_is_not_taken_for_an_older_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ovos_memory.local_rag.mirror import StoreMirror
+    from ovos_memory.local_rag.stores.base import VectorStore
+
+    recorded = threading.Event()
+    plain = StoreMirror.open
+
+    def late_in_preload(self: StoreMirror, model: Any) -> Any:
+        if threading.current_thread().name == "memory-preload":
+            recorded.wait(1)
+        return plain(self, model)
+
+    monkeypatch.setattr(StoreMirror, "open", late_in_preload)
+    monkeypatch.setattr(
+        VectorStore,
+        "rows",
+        lambda self, name: iter([(k, r[1]) for k, r in self._db.collections[name].items()]),
+    )
+    memory = LocalRAGMemory(
+        {"db_path": str(tmp_path / "ledger.db")}, embedder=FakeEmbedder(), embeddings_db=FakeStore()
+    )
+    tell(memory, "my dentist is Doctor Amari")
+    recorded.set()
+    tell(memory, "my bike is blue")
+    memory.close()
+
+    assert memory.journal.ledger.count() == 2
+    memory.close()

@@ -12,7 +12,7 @@ from ovos_utils.log import LOG
 
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import BadReply, OvosMemoryError
-from ovos_memory.core.shared import LruDict
+from ovos_memory.core.shared import LruDict, ProcessLock
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import Worker
 from ovos_memory.local_rag.background import Background
@@ -73,6 +73,7 @@ class VectorIndex:
         self._worker: Worker[Any] = Worker(
             lambda: ledger, cast(Any, VectorConsumer(self)), plugin=plugin, most=_BATCH, clock=clock
         )
+        self._taking_over = ProcessLock()
         self._pushing = Background("memory-vector-store")
         self._refused: LruDict[tuple[str, int], bool] = LruDict(1_000)
         self._told_models: set[int] = set()
@@ -196,7 +197,9 @@ class VectorIndex:
     def _push(self) -> bool:
         assert self.mirror is not None
         model = self.model()
-        take_over_1x(self, model)
+        with self._taking_over:
+            # Before anything of ours is in the store: two threads at once would take our rows for those of 1.x.
+            take_over_1x(self, model)
         return self.mirror.push(model, limit=PUSHED_AT_ONCE)
 
     def push_all(self) -> None:
@@ -253,7 +256,9 @@ class VectorIndex:
             self.keep(batch, self.embed(batch))
         with self.ledger.database.write(_WRITE_WAIT_S) as connection:
             self.table.forget_pushes(connection, model)
-        self.push_all()
+        if self.mirror is not None:
+            self.mirror.look_again()
+            self.push_all()
         return done + len(batch)
 
     def scrub(self) -> list[Path]:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ovos_memory.local_rag.vectors import VectorTable
 
 _BATCH = 500
-_PROBE_KEY = "model"
-_MOST_MODELS = 100
+_PROBE_KEY, _MOST_MODELS = "model", 100
 
 
 class Handle(Protocol):
@@ -143,6 +142,14 @@ class StoreMirror:
                 return name
         raise AssertionError("more models than collections")
 
+    def _failed(self, error: OvosMemoryError) -> None:
+        self.look_again()
+        self._handle.failed(error)
+
+    def look_again(self) -> None:
+        """Look afresh, at the next use, whether the collection and what it was given are there."""
+        self._opened = None
+
     # ------------------------------------------------------------------ handing over
     def push(self, model: Model, *, limit: int) -> bool:
         """Hand over what the store does not have, after deleting what it must not have any more.
@@ -170,7 +177,7 @@ class StoreMirror:
                         self._handle.succeeded()
                         return True
             except OvosMemoryError as error:
-                self._handle.failed(error)
+                self._failed(error)
                 raise
             return False
 
@@ -238,8 +245,7 @@ class StoreMirror:
     def scrub(self, model: Model) -> list[Path]:
         """Leave no trace of what was deleted in the store's files; return the files cleaned.
 
-        A store of one's own is emptied, cleaned and filled again by the next hand-over.  On a served one deleting is
-        all that can be done.
+        A store of one's own is emptied, and filled again by the next hand-over; on a served one rows are deleted.
 
         Raises:
             OvosMemoryError: The store or the ledger cannot be used just now.
@@ -271,7 +277,7 @@ class StoreMirror:
         try:
             return store.query(collection, vector, top_k, session=session, origin=self._origin)
         except OvosMemoryError as error:
-            self._handle.failed(error)
+            self._failed(error)
             raise
 
     def direction(self, collection: str, values: Sequence[float], cosines: Mapping[int, float]) -> Direction:
