@@ -149,7 +149,11 @@ def tox(session: nox.Session) -> None:
     sync(session, "tox", packages=False)
     program = bootstrap.tool("uv")
     version = "py{}{}".format(*sys.version_info[:2])
-    names = [re.sub(r"^ovos-memory-(plugin-)?", "", package.name) for package in PACKAGES]
+    names = [
+        re.sub(r"^ovos-memory-(plugin-)?", "", package.name)
+        for package in PACKAGES
+        if (package / "src").is_dir()
+    ]
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
     env = {**bootstrap.tool_environment(), "PATH": path}
@@ -170,9 +174,25 @@ def models(session: nox.Session) -> None:
     built = llama_wheel(session)
     sync(session, "tests")
     parts = Path(session.create_tmp()) / "models.txt"
-    uv(session, "export", "--quiet", "--locked", "--no-hashes", "--only-group=models", f"--output-file={parts}")
+    uv(
+        session,
+        "export",
+        "--quiet",
+        "--locked",
+        "--no-hashes",
+        "--only-group=models",
+        f"--output-file={parts}",
+    )
     into = f"--python={session.virtualenv.location}"
-    uv(session, "pip", "install", into, "--no-deps", f"--find-links={built.parent}", f"--requirements={parts}")
+    uv(
+        session,
+        "pip",
+        "install",
+        into,
+        "--no-deps",
+        f"--find-links={built.parent}",
+        f"--requirements={parts}",
+    )
     folder = bootstrap.cache_home() / "models"
     wanted = ("all-minilm-l6-v2.gguf", "all-minilm-l6-v2-q8_0.gguf", "smollm2-135m-instruct.gguf")
     bootstrap.attempt(
@@ -192,7 +212,9 @@ def llama_wheel(session: nox.Session) -> Path:
     pattern = f"llama_cpp_python-{version}-*.whl"
     if not list(folder.glob(pattern)):
         if not any(map(shutil.which, ("c++", "g++", "clang++"))):
-            session.error("llama-cpp-python is built from source; install a C++ compiler: apt-get install g++")
+            session.error(
+                "llama-cpp-python is built from source; install a C++ compiler: apt-get install g++"
+            )
         command = ["pip", "wheel", "--no-deps", f"--wheel-dir={folder}", f"llama-cpp-python=={version}"]
         session.run("python", "-m", *command, env={"CMAKE_ARGS": "-DGGML_NATIVE=OFF"})
     return next(folder.glob(pattern))

@@ -24,7 +24,7 @@ EXTRA_NAMES = {"ovos-memory-plugin-short-term": {"ovos-agents-short-term-memory-
 OWN_KEYS = {"name", "version", "description", "keywords", "dependencies", "optional-dependencies", "scripts"}
 """Keys of ``[project]`` that say something of one package alone."""
 
-LINES = range(25, 41)
+LINES = range(25, 46)
 
 
 def deviations(root: Path) -> list[str]:
@@ -162,8 +162,8 @@ def _workspace(packages: dict[str, Package], root: Path) -> Iterator[str]:
     if roots != modules:
         yield f"pyproject.toml: tool.importlinter.root_packages differs in {sorted(roots ^ modules)}"
     tox = (root / "tox.ini").read_text(encoding="utf-8")
-    for name in packages:
-        if not re.search(rf"^\s*[a-z-]+: DIST = {re.escape(name)}$", tox, re.MULTILINE):
+    for name, package in packages.items():  # one without code has no tests to run alone
+        if package.leaf and not re.search(rf"^\s*[a-z-]+: DIST = {re.escape(name)}$", tox, re.MULTILINE):
             yield f"tox.ini: no environment installs {name} alone"
 
 

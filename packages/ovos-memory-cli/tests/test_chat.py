@@ -41,7 +41,7 @@ def chat(rosie: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
 
 def test_a_turn_is_answered_and_remembered(chat: Any, rosie: Any) -> None:
     assert "you said good night" in chat("--say", "good night", "--session", "kitchen")
-    assert [r["text"] for r in rosie.run("list", "-q", "good night", "--json").json][0] == "good night"
+    assert rosie.run("list", "-q", "good night", "--json").json[0]["text"] == "good night"
 
 
 def test_the_context_is_shown(chat: Any) -> None:

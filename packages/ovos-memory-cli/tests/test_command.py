@@ -60,7 +60,7 @@ def _explained() -> set[str]:
 def test_help_is_printed_and_needs_no_memory(user: Any) -> None:
     for name in COMMANDS:
         done = user.run(name, "--help")
-        assert done.code == 0 and f"ovos-memory {name}" in done.out or "Usage" in done.out
+        assert (done.code == 0 and f"ovos-memory {name}" in done.out) or "Usage" in done.out
     assert all(name in user.run("--help").out for name in COMMANDS)
 
 

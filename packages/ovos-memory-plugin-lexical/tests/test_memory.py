@@ -209,6 +209,26 @@ def test_a_question_about_it_is_answered_by_its_neighbours():
     assert asked(memory, "which shop on which street mended the bicycle")[0].startswith("I had it mended")
 
 
+def test_an_exchange_that_goes_on_about_a_hit_comes_behind_all_hits():
+    memory = in_memory()
+    tell(memory, "the weather is lovely", "indeed")
+    tell(memory, "I bought a Bianchi bicycle", "nice")
+    tell(memory, "how much was it?", "you said 900 euros")
+    tell(memory, "the oven needs cleaning", "noted")
+    tell(memory, "my other bicycle was stolen", "sorry")
+    tell(memory, "dinner was delicious", "good")
+
+    hits = [hit.content for hit in memory.search("bicycle")]
+
+    assert sorted(hits[:2]) == [
+        "Q: I bought a Bianchi bicycle\nA: nice",
+        "Q: my other bicycle was stolen\nA: sorry",
+    ]
+    assert hits[2:] == ["Q: how much was it?\nA: you said 900 euros"]
+    assert len(asked(memory, "bicycle", top_k=2)) == 2
+    assert asked(memory, "elephant") == []
+
+
 def test_a_named_day_prefers_what_was_said_then():
     now = [0.0]
     memory = LexicalMemory({"db_path": ":memory:", "language": "en"}, clock=lambda: now[0])

@@ -21,8 +21,8 @@ New conversation. Only the lines that begin with USER are the user's own words:
 {exchange}
 
 Which facts did the USER state about themselves that will still matter in a month? Name, home, family, pets,
-health, \ diet, work, likes and dislikes, fixed dates. Leave out questions, commands, small talk and what only
-the assistant said. \ Write each fact short, in the user's language and with the user's own words, names and
+health, diet, work, likes and dislikes, fixed dates. Leave out questions, commands, small talk and what only
+the assistant said. Write each fact short, in the user's language and with the user's own words, names and
 numbers.
 
 Answer with JSON only, in this form:

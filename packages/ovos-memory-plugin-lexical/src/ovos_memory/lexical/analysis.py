@@ -20,6 +20,7 @@ from ovos_memory.lexical.tokens import Token, is_plain, tokens
 REVISION = 1
 """Raised whenever the same text would come out as other terms; indexes are rebuilt then."""
 _CACHED_RUNS = 60_000
+_SHORTEST_QUESTION = 3
 _TELLING = 2
 """Function words of one language that it takes to believe that a query is in it."""
 
@@ -112,6 +113,14 @@ class Analyzer:
     def _foreign_function_words(self, words: Iterable[str]) -> frozenset[str]:
         languages, evidence = spoken_languages(words)
         return frozenset().union(*map(function_words, languages)) if evidence >= _TELLING else frozenset()
+
+    def is_elliptic(self, question: str) -> bool:
+        """Tell whether a question cannot be understood without what was said before it (*where did I put it?*).
+
+        It is one of at least three words of which at most one carries meaning.
+        """
+        spelt = [token for token in tokens(fold(question)) if token.kind == "word"]
+        return len(spelt) >= _SHORTEST_QUESTION and len(self.query(question)) <= 1
 
     def is_exact(self, term: str) -> bool:
         """Tell whether the stemmer can be trusted to bring all forms of the term's word together."""

@@ -141,6 +141,15 @@ class LexicalIndex:
                 found[row] = [other for other in others if other is not None]
         return found
 
+    def following(self, connection: sqlite3.Connection, row: int) -> int | None:
+        """Return the row of the document that came next in the session, ``None`` when there is none."""
+        found = connection.execute(
+            f"SELECT o.row FROM {self._documents} d JOIN {self._documents} o ON o.session = d.session AND o.n > d.n"
+            " WHERE d.row = ? ORDER BY o.n LIMIT 1",
+            (row,),
+        ).fetchone()
+        return None if found is None else int(found[0])
+
     def session_size(self, connection: sqlite3.Connection, session: int) -> int:
         """Return how many documents a session has."""
         row = connection.execute(

@@ -25,6 +25,8 @@ from ovos_memory.lexical.takeover import take_over
 
 _AT_ONCE_S = 0.25
 """A new index over an existing ledger is begun with this much work on the spot; a thread does the rest."""
+_SOON_S = 600.0
+"""A question that goes on about something is asked within so many seconds."""
 _MOST_SLICES = 8
 """Slices of new documents that one call indexes at most, when many wait."""
 Found = tuple[Document, float]
@@ -207,9 +209,30 @@ class LexicalStore:
                 found[:] = documents_of(
                     ranked, question, lambda rows: self.ledger.by_rows(rows, connection=connection)
                 )
+                if len(found) < question.limit:
+                    found.extend(self._follow_ups(connection, found, question.limit - len(found)))
 
         self._mend(run)
         return found
+
+    def _follow_ups(self, connection: sqlite3.Connection, found: Sequence[Found], limit: int) -> list[Found]:
+        """Return exchanges that share no word with the query but go on about a hit (*and where did I put it?*).
+
+        They come behind everything that does share a word, and only where the list has room.
+        """
+        texts = {identity(document.content) for document, _ in found}
+        added: list[Found] = []
+        for document, score in found:
+            row = self.index.following(connection, document.row) if document.row >= 0 else None
+            if row is None or len(added) == limit:
+                continue
+            next_one = self.ledger.by_rows([row], connection=connection)[row]
+            is_soon = abs(next_one.created_at - document.created_at) <= _SOON_S
+            text = identity(next_one.content)
+            if is_soon and text not in texts and self.index.analyzer.is_elliptic(next_one.question):
+                texts.add(text)
+                added.append((next_one, found[-1][1] * score / found[0][1] / 2))
+        return sorted(added, key=lambda each: -each[1])
 
     def _request(self, connection: sqlite3.Connection, question: Question) -> Request:
         names = dict.fromkeys(document.session_id for document in question.held)

@@ -13,7 +13,7 @@ SPACED: dict[str, str] = {
         myself we our ours us
         ourselves you your yours yourself yourselves he him his himself she her hers herself it its
         itself they them
-        their theirs themselves all any both each few more most other some such no not only own same
+        their theirs themselves all any both each few many more most much other some such no not only own same
         too very just also
         ever because until while let lets please ain aren couldn didn doesn don hadn hasn haven isn
         mustn needn shan

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
-from ovos_memory.core.settings import NonNegative, RecallSettings
-
-Share = Annotated[NonNegative, Field(le=1)]
-"""A finite number, 0..1."""
+from ovos_memory.core.settings import NonNegative, RecallSettings, Share
 
 
 class LocalRAGSettings(RecallSettings):

@@ -20,8 +20,8 @@ What was said since then:
 {exchanges}
 
 Write the new summary. Carry over everything from the summary so far that may still matter: all names, dates,
-numbers, \ places, decisions, wishes and open questions. Correct what has changed, then add what is new. Write
-plain sentences in \ the language of the conversation, at most {words} words. Answer with the summary only."""
+numbers, places, decisions, wishes and open questions. Correct what has changed, then add what is new. Write
+plain sentences in the language of the conversation, at most {words} words. Answer with the summary only."""
 
 RETRY_HINT = "\n\nThese details of the summary so far must not get lost: {details}."
 

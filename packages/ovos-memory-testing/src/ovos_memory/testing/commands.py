@@ -70,9 +70,10 @@ def _child(function: str, arguments: list[str], environment: dict[str, str], str
     flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
     for descriptor, (name, flag) in enumerate(zip(streams, flags, strict=True)):
         os.dup2(os.open(name, flag, 0o600), descriptor)
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(descriptor, mode, encoding="utf-8", closefd=False) for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
-    )
+    # They stay open: the process ends with them.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     module, _, name = function.partition(":")
     sys.argv = [module, *arguments]
     getattr(importlib.import_module(module), name)()

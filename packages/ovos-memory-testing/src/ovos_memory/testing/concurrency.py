@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ovos_memory.testing.checks import check_context
 from ovos_memory.testing.messages import assistant, pair, said, user
-from ovos_memory.testing.processes import pack
+from ovos_memory.testing.processes import Child, pack
 from ovos_memory.testing.suite import MemorySuite, needs
 
 THREADS = 8
@@ -78,13 +79,17 @@ class ConcurrencySuite(MemorySuite):
         """A history read while others write never ends inside an exchange that came in one call."""
         memory = self.new({str(self.window_key): 0})
         torn: list[int] = []
+        is_done = threading.Event()
 
         def write() -> None:
-            for number in range(40):
-                memory.update_history(pair(f"question {number}", f"answer {number}"), "s")
+            try:
+                for number in range(40):
+                    memory.update_history(pair(f"question {number}", f"answer {number}"), "s")
+            finally:
+                is_done.set()
 
         def read() -> None:
-            for _ in range(40):
+            while not is_done.is_set():
                 torn.append(len(memory.get_history("s")) % 2)
 
         run_together([write, read, read])
@@ -94,7 +99,7 @@ class ConcurrencySuite(MemorySuite):
     def test_two_processes_lose_nothing(self) -> None:
         """60 exchanges of each on one session and one store, written at the same time."""
         settings = {str(self.window_key): 0}
-        children = [self.child(settings).start() for _ in range(2)]
+        children = self._ready(settings)
         for number, child in enumerate(children):
             child.send("burst", first=1000 * number, count=60, session_id="s")
         for child in children:
@@ -113,7 +118,7 @@ class ConcurrencySuite(MemorySuite):
     def test_two_processes_keep_each_others_sessions(self) -> None:
         """40 sessions of each: none is lost to a rewrite from a stale read."""
         packed = [pack(message) for message in pair("q", "r")]
-        children = [self.child().start() for _ in range(2)]
+        children = self._ready({})
         for number in range(40):
             for name, child in zip("ab", children, strict=True):
                 child.send("update", messages=packed, session_id=f"{name}{number}")
@@ -125,6 +130,13 @@ class ConcurrencySuite(MemorySuite):
         memory = self.new()
         lost = [f"{n}{i}" for n in "ab" for i in range(40) if len(memory.get_history(f"{n}{i}")) != 2]
         assert not lost
+
+    def _ready(self, settings: Mapping[str, Any]) -> list[Child]:
+        """Return two processes that have started, so that they work at the same time."""
+        children = [self.child(settings).start() for _ in range(2)]
+        for child in children:
+            child.get_history("nobody")
+        return children
 
 
 def run_together(functions: Sequence[Callable[[], Any]], *, timeout_s: float = 60.0) -> None:
@@ -142,8 +154,9 @@ def run_together(functions: Sequence[Callable[[], Any]], *, timeout_s: float = 6
     threads = [threading.Thread(target=run, args=(function,), daemon=True) for function in functions]
     for thread in threads:
         thread.start()
+    deadline = time.monotonic() + timeout_s
     for thread in threads:
-        thread.join(timeout_s)
+        thread.join(max(0.0, deadline - time.monotonic()))
     assert not any(thread.is_alive() for thread in threads), (
         f"still at work after {timeout_s:g} s: a deadlock?"
     )

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from ovos_memory.testing.child import main
 main(replies)
 """
 # The real stdout is set aside for replies before the imports: OPM 2.7 logs to stdout while it is imported.
+
+REPLY_S = 60.0
+"""Seconds that a process may take for one reply."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,16 @@ class Child:
         """Wait for the next reply.
 
         Raises:
-            EOFError: The process has ended.
+            EOFError: The process has ended, or did not answer within :data:`REPLY_S`.
             AssertionError: The memory raised; the message has its traceback.
         """
         assert self._process is not None and self._process.stdout is not None
-        line = self._process.stdout.readline()
+        watchdog = threading.Timer(REPLY_S, self._process.kill)  # a process that hangs fails its test only
+        watchdog.start()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            watchdog.cancel()
         if not line.endswith("\n"):
             raise EOFError
         answer = json.loads(line)

@@ -78,7 +78,7 @@ class SettingsSuite(MemorySuite):
         for key, options in self._keys():
             for option in options:
                 if option.get("type") in ("integer", "number"):
-                    self.new({key: "2"})
+                    self.new({key: f"{min(2, option.get('maximum', 2)):g}"})
 
     @needs("keeps_history", "window_key")
     def test_a_window_given_as_text_is_a_window(self) -> None:

@@ -31,7 +31,8 @@ def broken_rules(twins: Iterable[Twin], *, only_named: bool = False) -> dict[str
     _waiting.update({name: _subject(name, twin) for name, twin in chosen.items()})
     broken = _Broken(chosen if only_named else {})
     with tempfile.TemporaryDirectory() as folder, _silence() as output:
-        host = Path(folder, "test_host.py")
+        # Named after its folder: pytest takes a module of the same name for the one that it imported before.
+        host = Path(folder, f"test_{Path(folder).name}.py")
         host.write_text(_HOST)
         options = [
             "-p",
