@@ -36,7 +36,7 @@ class TestLightStack(MemoryContract):
     plugin = "ovos-memory-plugin-local-rag"
     module = "ovos_memory.local_rag"
     config: ClassVar = {"embeddings_db_plugin": None, "retrieval": {"min_score": NOTHING_IN_COMMON}}
-    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = True
+    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = manages = True
     window_chars_key = "max_history_chars"
     path_key = "db_path"
     store_format = "sqlite"
@@ -51,7 +51,7 @@ class TestStore(MemoryContract):
     plugin = "ovos-memory-plugin-local-rag"
     config: ClassVar = {"retrieval": {"min_score": NOTHING_IN_COMMON}}
     module = "ovos_memory.local_rag"
-    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = True
+    retrieves = scopes = thresholds = stores_texts = persistent = reports_health = manages = True
     window_chars_key = "max_history_chars"
     path_key = "db_path"
     store_format = "sqlite"
