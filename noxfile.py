@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,14 +34,25 @@ PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml")
 SOURCES = [str(package / "src") for package in PACKAGES if (package / "src").is_dir()]
 
 
+def download(session: nox.Session, *command: str, **env: str) -> None:
+    """Run an installer silently, and again when the index fails it once."""
+    session.log(" ".join(command))
+    environment = {**os.environ, **bootstrap.tool_environment(), **env}
+
+    def once() -> None:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            print(done.stdout + done.stderr, file=sys.stderr)
+            if "lockfile" in done.stderr and "needs to be updated" in done.stderr:
+                session.error("a package file has changed since uv.lock: python3 noxfile.py -s lock")
+            done.check_returncode()
+
+    bootstrap.attempt(once, what=Path(command[0]).name)
+
+
 def uv(session: nox.Session, *arguments: str, **env: str) -> None:
-    """Run the private uv, again when an index fails it once."""
-    program = str(bootstrap.tool("uv"))
-    env = {**bootstrap.tool_environment(), **env}
-    bootstrap.attempt(
-        lambda: session.run(program, *arguments, external=True, silent=True, env=env),
-        what=f"uv {arguments[0]}",
-    )
+    """Run the private uv."""
+    download(session, str(bootstrap.tool("uv")), *arguments, **env)
 
 
 def sync(session: nox.Session, *groups: str, packages: bool = True) -> None:
@@ -135,8 +147,7 @@ def alone(session: nox.Session) -> None:
     fresh = Path(session.create_tmp()) / "alone"
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
-    install = [python, "-m", "pip", "install", "--quiet", *(f"./packages/{name}" for name in names)]
-    bootstrap.attempt(lambda: session.run(*install, external=True), what="pip install")
+    download(session, python, "-m", "pip", "install", *(f"./packages/{name}" for name in names))
     for command in (["check_alone.py", *names], *(["import_all.py", name] for name in names)):
         session.run(
             python, "-I", str(TOOLS / command[0]), *command[1:], external=True, env=own_folders(session)

@@ -408,6 +408,18 @@ def test_a_download_that_keeps_failing_raises(monkeypatch: pytest.MonkeyPatch) -
     assert len(tries) == 4
 
 
+def test_what_no_second_try_can_mend_is_told_at_once() -> None:
+    tries: list[int] = []
+
+    def out_of_date() -> None:
+        tries.append(1)
+        raise RuntimeError("the lock file is older than the package files")
+
+    with pytest.raises(RuntimeError, match="older"):
+        bootstrap.attempt(out_of_date, what="uv")
+    assert len(tries) == 1
+
+
 def test_a_checkout_that_cannot_be_written_uses_the_temporary_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

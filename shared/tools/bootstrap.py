@@ -64,17 +64,17 @@ def attempt(action: Callable[[], object], *, what: str) -> None:
     """Do something that may download, again after a pause when it fails.
 
     Args:
-        action: Raises when it failed.
+        action: Raises OSError or CalledProcessError when it failed; another exception is not worth a second try.
         what: The thing being tried, for the line that says it is tried again.
 
     Raises:
-        Exception: What the last attempt raised.
+        OSError, subprocess.CalledProcessError: What the last attempt raised.
     """
     for pause in PAUSES_S:
         try:
             action()
             return
-        except Exception as error:
+        except (OSError, subprocess.CalledProcessError) as error:
             _say(f"{what} failed ({type(error).__name__}); once more in {pause:.0f} s")
             time.sleep(pause)
     action()

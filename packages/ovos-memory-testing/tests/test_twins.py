@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 from ovos_memory.testing.contract import SUITES
-from ovos_memory.testing.importing import ImportSuite
 from ovos_memory.testing.load import LoadSuite
 from ovos_memory.testing.twins import all_twins
 from ovos_memory.testing.twins.catalogue import TWINS, Twin, twin
@@ -15,23 +14,17 @@ IN_MEMORY = ("contexts", "histories", "recalls", "injections", "settings")
 ON_DISK = ("stores", "crowds", "failures", "talkers", "imports")
 
 
+def _module(found: Twin) -> str:
+    return str(found.factory.__module__).rpartition(".")[2]
+
+
 def _of(*modules: str) -> list[Twin]:
-    return [found for found in all_twins() if found.factory.__module__.rpartition(".")[2] in modules]
+    return [found for found in all_twins() if _module(found) in modules]
 
 
 @cache
-def _broken(modules: tuple[str, ...], only_named: bool) -> dict[str, set[str]] | Exception:
-    try:
-        return broken_rules(_of(*modules), only_named=only_named)
-    except Exception as error:  # cached too: it would be the same for every twin
-        return error
-
-
-def _rules(found: Twin, modules: tuple[str, ...], *, only_named: bool) -> set[str]:
-    broken = _broken(modules, only_named)
-    if isinstance(broken, Exception):
-        raise broken
-    return broken[found.name]
+def _broken(module: str) -> dict[str, set[str]]:
+    return broken_rules(_of(module))
 
 
 def test_every_rule_has_a_twin() -> None:
@@ -43,18 +36,13 @@ def test_every_rule_has_a_twin() -> None:
 
 @pytest.mark.parametrize("found", _of(*IN_MEMORY), ids=lambda found: found.name)
 def test_a_twin_breaks_the_rules_it_names_and_no_others(found: Twin) -> None:
-    assert _rules(found, IN_MEMORY, only_named=False) == found.rules
-
-
-@pytest.mark.parametrize("found", _of(*ON_DISK), ids=lambda found: found.name)
-def test_a_twin_with_a_file_breaks_the_rules_it_names(found: Twin) -> None:
-    assert _rules(found, ON_DISK, only_named=True) == found.rules
+    assert _broken(_module(found))[found.name] == found.rules
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("found", _of(*ON_DISK), ids=lambda found: found.name)
-def test_a_twin_with_a_file_breaks_no_other_rules(found: Twin) -> None:
-    assert _rules(found, ON_DISK, only_named=False) == found.rules
+def test_a_twin_with_files_or_processes_breaks_the_rules_it_names_and_no_others(found: Twin) -> None:
+    assert _broken(_module(found))[found.name] == found.rules
 
 
 def test_a_twin_names_rules_of_its_suite() -> None:
@@ -73,7 +61,3 @@ def test_a_twin_that_cannot_be_made_breaks_its_whole_suite() -> None:
     broken = broken_rules([Twin("Unrunnable", Unrunnable, LoadSuite, frozenset())])
 
     assert broken == {"Unrunnable": {"test_looking_at_unknown_sessions_allocates_nothing"}}
-
-
-def test_the_rules_of_imports_have_their_own_modules() -> None:
-    assert {found.suite for found in _of("imports")} == {ImportSuite}

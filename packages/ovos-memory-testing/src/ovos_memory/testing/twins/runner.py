@@ -20,16 +20,11 @@ _FILES: Mapping[Store, str] = {"ram": "", "lines": "events.jsonl", "sqlite": "ev
 _waiting: dict[str, type[MemorySuite]] = {}
 
 
-def broken_rules(twins: Iterable[Twin], *, only_named: bool = False) -> dict[str, set[str]]:
-    """Run twins in one pytest session of their own and return the rules that each broke.
-
-    Args:
-        twins: Which.
-        only_named: Run only the rules that a twin names, not its whole suite.
-    """
+def broken_rules(twins: Iterable[Twin]) -> dict[str, set[str]]:
+    """Run twins in one pytest session of their own and return the rules that each broke."""
     chosen = {f"Test{twin.name}": twin for twin in twins}
     _waiting.update({name: _subject(name, twin) for name, twin in chosen.items()})
-    broken = _Broken(chosen if only_named else {})
+    broken = _Broken()
     with tempfile.TemporaryDirectory() as folder, _silence() as output:
         # Named after its folder: pytest takes a module of the same name for the one that it imported before.
         host = Path(folder, f"test_{Path(folder).name}.py")
@@ -56,21 +51,10 @@ def waiting() -> dict[str, type[MemorySuite]]:
 
 
 class _Broken:
-    """A pytest plugin that notes what failed.
+    """A pytest plugin that notes what failed."""
 
-    Args:
-        named: Run only the rules that these twins name; ``{}``: all of them.
-    """
-
-    def __init__(self, named: Mapping[str, Twin]) -> None:
+    def __init__(self) -> None:
         self.rules: dict[str, set[str]] = defaultdict(set)
-        self._named = named
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        if self._named:
-            items[:] = [
-                item for item in items if _rule(item.nodeid)[1] in self._named[_rule(item.nodeid)[0]].rules
-            ]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
