@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ovos_memory.core.errors import ConfigError
-from ovos_memory.core.settings import load_settings
+from ovos_memory.core.settings import RecallSettings, load_settings
 from ovos_memory.local_rag.settings import LocalRAGSettings
 from ovos_memory.local_rag.source import IndexSource
 
@@ -117,3 +118,15 @@ def test_the_configuration_given_is_not_touched() -> None:
     IndexSource(load(config), plugin=PLUGIN, clock=lambda: 0.0)
 
     assert json.dumps(config) == before
+
+
+def test_the_page_tells_of_every_key_and_its_default() -> None:
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `([a-z_]+)` \| (.+?) \|", page, re.MULTILINE))
+
+    for name in set(LocalRAGSettings.model_fields) - set(RecallSettings.model_fields) - {"db_path"}:
+        default = LocalRAGSettings.model_fields[name].get_default(call_default_factory=True)
+        told = table[name].strip("`")
+        assert told == (default if isinstance(default, str) and default else json.dumps(default)) or (
+            told == "0" and default == 0.0
+        ), name
