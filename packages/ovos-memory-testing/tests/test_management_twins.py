@@ -17,6 +17,7 @@ def broken() -> dict[str, set[str]]:
     return broken_rules(MINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", MINE, ids=lambda twin: twin.name)
 def test_a_twin_breaks_its_rules_and_no_others(twin: Twin, broken: dict[str, set[str]]) -> None:
     assert broken[twin.name] == twin.rules

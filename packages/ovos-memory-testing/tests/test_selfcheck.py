@@ -57,7 +57,10 @@ def test_an_installed_plugin_is_checked_without_a_line_of_test_code(
 ) -> None:
     install_plugin(folder, monkeypatch, ReferenceMemory.plugin_name, ReferenceMemory)
     found = _check(
-        "--memory-plugin", ReferenceMemory.plugin_name, "-k", "exchange or settings or path or restart"
+        "--memory-plugin",
+        ReferenceMemory.plugin_name,
+        "-k",
+        "kept_as_it_was_said or settings_are_read or sources_are_numbered or goes_on_after",
     )
 
     assert found.returncode == 0, found.stdout
