@@ -31,6 +31,8 @@ WORK = ROOT if bootstrap.cache_home().is_relative_to(ROOT) else bootstrap.cache_
 nox.options.envdir = os.environ.get("NOX_ENVDIR") or str(WORK / ".nox" / "py{}.{}".format(*sys.version_info))
 
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
+SIDE_BY_SIDE = (f"--numprocesses={min(4, os.cpu_count() or 1)}", "--dist=loadfile")
+"""Files of tests on as many workers as there are processors; most tests wait for a process or a disk."""
 SOURCES = [str(package / "src") for package in PACKAGES if (package / "src").is_dir()]
 
 
@@ -85,8 +87,8 @@ def build_wheels(session: nox.Session) -> Path:
 def tests(session: nox.Session) -> None:
     """All packages' tests and the shared ones, without compiler or model."""
     sync(session, "tests")
-    chosen = ["-m", "not slow and not models", "--timeout=300"]
-    session.run("pytest", *chosen, *session.posargs, env=own_folders(session))
+    chosen = ["-m", "not slow and not models", "--timeout=300", *(session.posargs or SIDE_BY_SIDE)]
+    session.run("pytest", *chosen, env=own_folders(session))
 
 
 @nox.session
@@ -168,7 +170,8 @@ def tox(session: nox.Session) -> None:
     chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
     path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
     env = {**bootstrap.tool_environment(), "PATH": path}
-    session.run("tox", "run", f"--workdir={WORK / '.tox'}", *chosen, env=env)
+    run = ["run-parallel", "--parallel=auto", "--parallel-no-spinner"]
+    session.run("tox", *run, f"--workdir={WORK / '.tox'}", *chosen, env=env)
 
 
 @nox.session
@@ -176,7 +179,7 @@ def slow(session: nox.Session) -> None:
     """The tests that `tests` leaves out: they build, install or measure for long."""
     sync(session, "tests")
     built = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
-    session.run("pytest", "-m", "slow", "--timeout=900", *session.posargs, env=built)
+    session.run("pytest", "-m", "slow", "--timeout=900", *(session.posargs or SIDE_BY_SIDE), env=built)
 
 
 @nox.session

@@ -68,6 +68,7 @@ def test_package_files_of_this_checkout_are_equal() -> None:
             "[tool.ruff]\nline-length = 80\n\n[tool.uv]",
             "tool.ruff.line-length must be None, is 80",
         ),
+        ('"hypothesis>=6.100", ', "", "dependency-groups.test lacks hypothesis"),
         ("[tool.uv]", "\n" * 20 + "[tool.uv]", "must have 25 to 45 lines"),
     ],
 )

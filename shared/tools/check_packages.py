@@ -15,7 +15,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from workspace import ENTRY_POINT_GROUP, ROOT, Package, read_packages, read_toml
+from workspace import ENTRY_POINT_GROUP, ROOT, Package, distribution, read_packages, read_toml
 
 URL = "https://github.com/OpenVoiceOS/ovos-memory-plugins"
 EXTRA_NAMES = {"ovos-memory-plugin-short-term": {"ovos-agents-short-term-memory-plugin"}}
@@ -72,6 +72,8 @@ def _equal_tables(package: Package, packages: dict[str, Package], root: Path) ->
     groups = set(package.table.get("dependency-groups", {}))
     if package.leaf and groups != {"test"}:
         yield f"pyproject.toml: dependency-groups must hold 'test' alone, holds {sorted(groups)}"
+    if package.leaf and "hypothesis" not in map(distribution, package.test_dependencies):
+        yield "pyproject.toml: dependency-groups.test lacks hypothesis, whose profile the root's settings choose"
 
 
 def _leaves(table: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
