@@ -35,8 +35,9 @@ def chat(rosie: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
         chatting.chat.main([*arguments], standalone_mode=False)
         return capfd.readouterr().out
 
+    before = threading.active_count()  # other tests of the process may have left some that end by themselves
     yield run
-    assert threading.active_count() < 50
+    assert threading.active_count() - before < 10
 
 
 def test_a_turn_is_answered_and_remembered(chat: Any, rosie: Any) -> None:

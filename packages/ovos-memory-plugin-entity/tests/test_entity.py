@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import time
@@ -406,3 +407,22 @@ def test_another_prompt_gets_what_it_leaves_out(server: FakeServer, tmp_path: Pa
     assert facts(memory) == []
     assert server.prompts == ["Facts as a JSON array, please.\n\nUSER: I am Bob\nASSISTANT: ok"]
     assert "response_format" not in server.chats[0].payload
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_memory_in_ram_takes_its_thread_along(server: FakeServer, is_closed: bool) -> None:
+    server.mode = "500"
+    chat = ServerChat(server.url, model="m", pauses_s=(600.0,))
+    memory = EntityMemory({"backend": "memory"}, chat=chat)
+    memory.update_history(pair("I like tea"), "s")
+    thread = memory.workplace.worker._thread
+    assert thread is not None
+
+    if is_closed:
+        memory.close()
+    else:
+        del memory
+        gc.collect()
+
+    thread.join(10)
+    assert not thread.is_alive()

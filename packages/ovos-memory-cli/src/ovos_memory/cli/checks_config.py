@@ -114,7 +114,7 @@ def _drops_system(engine: str) -> bool:
         if point.name == engine:
             try:
                 source = inspect.getsource(sys.modules[point.load().__module__])
-            except Exception:
+            except Exception:  # a stranger's plugin that does not load has its own finding
                 return False
             return "allow_system_prompts" in source
     return False
@@ -160,7 +160,7 @@ def _keeps_turns(block: Block) -> bool:
         if point.name == block.module:
             try:
                 return getattr(point.load(), "keeps_turns", True) is not False
-            except Exception:
+            except Exception:  # a plugin that does not load keeps nothing
                 return False
     return True
 

@@ -113,7 +113,7 @@ def settings_model(name: str) -> Any:
             try:
                 found = getattr(point.load(), "settings_model", None)
                 return None if found is None else found()
-            except Exception:
+            except Exception:  # a stranger's plugin may fail in any way; it is listed without settings
                 return None
     return None
 

@@ -34,8 +34,7 @@ _POLL_S = 2.0
 """How soon to look again at documents that another process has claimed."""
 _RETRY_PARKED_S = 3_600.0
 """How often at most what was given up while a model was in trouble is tried again."""
-_STORE_PAUSE_S = 1.0
-_IDLE_S = 20.0  # a thread that had nothing to do for so long ends; the next work starts another
+_STORE_PAUSE_S, _IDLE_S = 1.0, 20.0  # a thread without work for so long ends; the next work starts another
 _numbers = itertools.count()
 _workers: weakref.WeakSet[Worker[Any]] = weakref.WeakSet()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -40,6 +41,7 @@ class ManagedReference(BaseRetrievalMemory):
         path, plugin = self.settings.db_path or ":memory:", self.plugin_name  # type: ignore[attr-defined]
         self._index_path = None if path == ":memory:" else Path(f"{path}.index.json")
         self._in_memory: dict[str, list[Any]] = {}
+        self._indexing = threading.RLock()  # a file read while another thread writes it is no JSON
 
         def open_ledger() -> SqliteLedger:
             from ovos_memory.core.ledger import SqliteLedger
@@ -50,12 +52,13 @@ class ManagedReference(BaseRetrievalMemory):
         return open_ledger
 
     def _index(self, documents: list[Document]) -> None:
-        entries = self._entries()
-        for document in documents:
-            facts = [document.session_id, document.created_at, document.content]
-            entries.pop(document.id, None)
-            entries[document.id] = facts
-        self._write(entries)
+        with self._indexing:
+            entries = self._entries()
+            for document in documents:
+                facts = [document.session_id, document.created_at, document.content]
+                entries.pop(document.id, None)
+                entries[document.id] = facts
+            self._write(entries)
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         wanted = set(re.findall(r"\w+", text.lower()))
@@ -69,10 +72,11 @@ class ManagedReference(BaseRetrievalMemory):
 
     # ------------------------------------------------------------------ the index, which twins neglect
     def _removed_elsewhere(self, documents: list[Document]) -> None:
-        entries = self._entries()
-        for document in documents:
-            entries.pop(document.id, None)
-        self._write(entries)
+        with self._indexing:
+            entries = self._entries()
+            for document in documents:
+                entries.pop(document.id, None)
+            self._write(entries)
 
     def _clean_elsewhere(self) -> Scrubbed:
         from ovos_memory.core.management_ledger import scrub_copies
@@ -80,18 +84,20 @@ class ManagedReference(BaseRetrievalMemory):
         return Scrubbed() if self._index_path is None else scrub_copies(self._index_path, self.plugin_name)
 
     def _rebuild(self, progress: Progress | None) -> int:
-        self._write({})
-        documents = list(self.journal.ledger.documents())
-        self._index(documents)
+        with self._indexing:
+            self._write({})
+            documents = list(self.journal.ledger.documents())
+            self._index(documents)
         return len(documents)
 
     def _entries(self) -> dict[str, list[Any]]:
         if self._index_path is None:
             return dict(self._in_memory)
-        if not self._index_path.exists():
-            return {}
-        entries: dict[str, list[Any]] = json.loads(self._index_path.read_text(encoding="utf-8"))
-        return entries
+        with self._indexing:
+            if not self._index_path.exists():
+                return {}
+            entries: dict[str, list[Any]] = json.loads(self._index_path.read_text(encoding="utf-8"))
+            return entries
 
     def _write(self, entries: dict[str, list[Any]]) -> None:
         self._in_memory = entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -61,6 +62,7 @@ class ModelMemory(ManagedMemory, PlainMemory):
         self._key: tuple[Any, ...] | None = None
         if path is None:
             self.workplace = self._found(path, model)
+            weakref.finalize(self, self.workplace.close)  # nobody else would end its thread
         else:
             self._key = (self.plugin_name, str(path), self.settings.model_dump_json(), id(clock), id(model))
             self.workplace = acquire(self._key, lambda: self._found(path, model), self)
@@ -177,5 +179,7 @@ class ModelMemory(ManagedMemory, PlainMemory):
         # Each step has its turn even when the one before it failed.
         self.boundary.call("drain", lambda: self.workplace.worker.drain(DRAIN_S), lambda: False)
         self.boundary.call("close", self.journal.close, lambda: None)
-        if self._key is not None:
+        if self._key is None:
+            self.workplace.close()
+        else:
             release(self._key, self)
