@@ -234,7 +234,7 @@ def llama_wheel(session: nox.Session) -> Path:
     return next(folder.glob(pattern))
 
 
-CI = ("lint", "types", "layers", "wheels", "alone", "demo", "slow", "tox")
+CI = ("lint", "types", "layers", "wheels", "alone", "demo", "slow", "models", "tox")
 
 
 @nox.session(venv_backend="none")

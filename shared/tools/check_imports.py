@@ -16,6 +16,9 @@ from workspace import ROOT, Package, closure, distribution, read_packages
 IMPORT_NAMES = {"chromadb": "chromadb", "llama_cpp": "llama-cpp-python", "yaml": "pyyaml"}
 """Top-level modules whose distribution has another name than ``-`` for ``_`` gives."""
 
+ADAPTED = {"ovos-memory-plugin-local-rag": ("chromadb", "ovos_qdrant_embeddings", "qdrant_client")}
+"""What an adapter imports only once the store plugin that brings it is loaded, because the settings name it."""
+
 
 def undeclared(root: Path) -> list[str]:
     """Return one sentence per import that no dependency or extra of its package declares."""
@@ -25,6 +28,8 @@ def undeclared(root: Path) -> list[str]:
         declared = _declared(package, packages)
         for file in sorted(package.folder.glob("src/**/*.py")):
             for line, module in _imports(file):
+                if module.partition(".")[0] in ADAPTED.get(package.name, ()):
+                    continue
                 needed = _distribution_of(module, package, packages)
                 if needed and needed not in declared:
                     where = f"{file.relative_to(root)}:{line}"

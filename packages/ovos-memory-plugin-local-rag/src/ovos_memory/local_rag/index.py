@@ -1,0 +1,289 @@
+"""The vectors of a ledger: made, kept in the ledger, handed over to the vector store, brought up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ovos_utils.log import LOG
+
+from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.errors import BadReply, OvosMemoryError
+from ovos_memory.core.shared import LruDict, ProcessLock
+from ovos_memory.core.types import Document
+from ovos_memory.core.worker import Worker
+from ovos_memory.local_rag.background import Background
+from ovos_memory.local_rag.common_words import CommonWords
+from ovos_memory.local_rag.consumer import CONSUMER, VectorConsumer
+from ovos_memory.local_rag.exact import ExactSearch
+from ovos_memory.local_rag.takeover import take_over_1x
+
+if TYPE_CHECKING:
+    from ovos_memory.core.ledger import SqliteLedger
+    from ovos_memory.local_rag.embedder import Embedder
+    from ovos_memory.local_rag.matrix import Floats
+    from ovos_memory.local_rag.mirror import StoreMirror
+    from ovos_memory.local_rag.records import Model
+    from ovos_memory.local_rag.vectors import VectorTable
+
+EMBEDDED_IN_SEARCH = 8
+"""Exchanges without vectors that a search embeds itself, the newest ones."""
+PUSHED_AT_ONCE = 500
+"""Vectors handed over to the store before a call returns; more go behind it."""
+_WRITE_WAIT_S = 10.0
+_BATCH = 32
+
+
+class VectorIndex:
+    """One per process, ledger, model configuration and store; safe from any thread.
+
+    Args:
+        ledger: The documents.
+        table: Their vectors, in the same database.
+        embedder: Makes them.
+        plugin: Entry-point name of the memory, for messages.
+        document_prefix: In front of every text that is embedded.
+        clock: Returns epoch seconds.
+    """
+
+    def __init__(
+        self,
+        ledger: SqliteLedger,
+        table: VectorTable,
+        embedder: Embedder,
+        *,
+        plugin: str,
+        document_prefix: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.document_prefix = document_prefix
+        self.common_words = CommonWords(ledger)
+        self.ledger = ledger
+        self.table = table
+        self.embedder = embedder
+        self.mirror: StoreMirror | None = None
+        """The vector store; ``None``: the ledger's own vectors are all there is."""
+        self.exact = ExactSearch(ledger.database, table)
+        self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
+        self.plugin = plugin
+        self._clock = clock
+        self._worker: Worker[Any] = Worker(
+            lambda: ledger, cast(Any, VectorConsumer(self)), plugin=plugin, most=_BATCH, clock=clock
+        )
+        self._taking_over = ProcessLock()
+        self._pushing = Background("memory-vector-store")
+        self._refused: LruDict[tuple[str, int], bool] = LruDict(1_000)
+        self._told_models: set[int] = set()
+
+    def now(self) -> float:
+        """Return epoch seconds."""
+        return self._clock()
+
+    def wake_worker(self) -> None:
+        """Say that documents wait for their vectors."""
+        self._worker.wake()
+
+    # ------------------------------------------------------------------ the model
+    def model(self) -> Model:
+        """Return the model that is loaded, entered into the ledger when it is new there.
+
+        Raises:
+            OvosMemoryError: It cannot be loaded, or the ledger not be written.
+        """
+        probe = self.embedder.probe()
+        database = self.ledger.database
+        with database.read() as connection:
+            model = self.table.find_model(connection, probe)
+        if model is None:
+            with database.write(_WRITE_WAIT_S) as connection:
+                model = self.table.add_model(connection, probe)
+                self.table.set_meta(connection, "fingerprint", model.fingerprint)
+        if model.id not in self._told_models:
+            self._told_models.add(model.id)
+            self._begin(model)
+        return model
+
+    def _begin(self, model: Model) -> None:
+        """Say once how much has still to be embedded, and begin with it."""
+        with self.ledger.database.read() as connection:
+            is_other = self.table.meta(connection, "fingerprint") != model.fingerprint
+        if is_other:
+            with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+                self.table.set_meta(connection, "fingerprint", model.fingerprint)
+        left = self.ledger.pending_count(CONSUMER, model.fingerprint)
+        if left > EMBEDDED_IN_SEARCH or (left and model.id > 1):
+            LOG.warning(
+                "%s: %d exchanges have no vectors of this embeddings model yet; they are embedded in the"
+                " background, and recalled as they become ready",
+                self.plugin,
+                left,
+            )
+            self._worker.wake()
+
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the model in use, or of the last one while none is loaded."""
+        if self.embedder.is_ready:
+            return self.model().fingerprint
+        with self.ledger.database.read() as connection:
+            return self.table.meta(connection, "fingerprint") or ""
+
+    # ------------------------------------------------------------------ making vectors
+    def embed(self, documents: Sequence[Document], *, must_all_work: bool = False) -> list[list[Floats]]:
+        """Return the vectors of each document's windows; an empty list for one that has none.
+
+        Args:
+            documents: Whose.
+            must_all_work: Raise :class:`BadReply` when one has none.
+        """
+        vectors = self.embedder.batch([self.document_prefix + document.content for document in documents])
+        refused = [d for d, made in zip(documents, vectors, strict=True) if not made]
+        for document in refused:
+            self._refused[document.id, document.change] = True
+        if refused and must_all_work:
+            raise BadReply(
+                f"{self.plugin}: embeddings plugin '{self.embedder.name}' has no usable vector for"
+                f" {len(refused)} of {len(documents)} exchanges; they stay in the ledger"
+            )
+        return vectors
+
+    def keep(self, documents: Sequence[Document], vectors: Sequence[Sequence[Floats]]) -> None:
+        """Store vectors and mark their documents done: those that are still stored as they were embedded.
+
+        Raises:
+            StoreError: The ledger cannot be written.
+        """
+        model = self.model()
+        pairs = [(document, made) for document, made in zip(documents, vectors, strict=True) if made]
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            gone = self.ledger.done(CONSUMER, model.fingerprint, [d for d, _ in pairs], connection=connection)
+            changed = {(document.id, document.change) for document in gone}
+            for document, made in pairs:
+                if (document.id, document.change) not in changed:
+                    self.table.put(connection, model, document, made)
+
+    def record(self, documents: Sequence[Document], *, in_background: bool) -> None:
+        """Embed documents that were just recorded, or leave it to the worker.
+
+        Raises:
+            OvosMemoryError: It did not work; what is in the ledger is embedded later.
+        """
+        if in_background:
+            self._worker.wake()
+            return
+        for start in range(0, len(documents), _BATCH):
+            part = documents[start : start + _BATCH]
+            vectors = self.embed(part)
+            self.keep(part, vectors)
+            if not all(vectors):
+                self._worker.wake()  # it tries a few times more, and gives up in the end
+        self.push_safely()
+
+    def embed_leftovers(self, model: Model) -> None:
+        """Embed the newest exchanges that have no vectors yet; called by a search."""
+        left = self.ledger.unfinished(CONSUMER, model.fingerprint, limit=EMBEDDED_IN_SEARCH)
+        left = [d for d in left if (d.id, d.change) not in self._refused]
+        if left:
+            self.keep(left, self.embed(left))
+
+    # ------------------------------------------------------------------ the vector store
+    def push_safely(self) -> None:
+        """Hand new vectors over to the store; a failure is noted and tried again later."""
+        if self.mirror is not None and not self.boundary.call("vector store", self._push, lambda: True):
+            self._pushing.start(self.push_all)
+
+    def _push(self) -> bool:
+        assert self.mirror is not None
+        model = self.model()
+        with self._taking_over:
+            # Before anything of ours is in the store: two threads at once would take our rows for those of 1.x.
+            take_over_1x(self, model)
+        return self.mirror.push(model, limit=PUSHED_AT_ONCE)
+
+    def push_all(self) -> None:
+        """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
+        while not self._pushing.is_stopping.is_set():
+            if self.boundary.call("vector store", self._push, lambda: True):
+                return
+
+    def push_behind(self) -> None:
+        """Begin to hand over behind the conversation."""
+        if self.mirror is not None:
+            self._pushing.start(self.push_all)
+
+    # ------------------------------------------------------------------ life
+    def warm_up(self) -> None:
+        """Load the model, open the store, and begin with what was left to do.
+
+        Raises:
+            OvosMemoryError: Something is not there; it is tried again when it is needed.
+        """
+        self.embedder.ensure()
+        model = self.model()
+        if self.mirror is not None:
+            self._push()
+        if self.ledger.pending_count(CONSUMER, model.fingerprint):
+            self._worker.wake()
+
+    def drain(self, timeout_s: float) -> None:
+        """Wait for background work, at most ``timeout_s`` seconds."""
+        if self.ledger.pending_count(CONSUMER, self.fingerprint()):
+            self._worker.drain(timeout_s)
+        self._pushing.join(timeout_s)
+
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed every exchange again, those too that were given up, and fill the store anew; return how many.
+
+        Raises:
+            OvosMemoryError: The model or the ledger cannot be used.
+        """
+        model = self.model()
+        self._refused.clear()
+        self.ledger.retry_parked(CONSUMER)
+        total, done = self.ledger.count(), 0
+        batch: list[Document] = []
+        for document in self.ledger.documents():
+            batch.append(document)
+            if len(batch) == _BATCH or done + len(batch) == total:
+                self.keep(batch, self.embed(batch))
+                done += len(batch)
+                batch = []
+                if progress is not None:
+                    progress(done, total)
+        if batch:
+            self.keep(batch, self.embed(batch))
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.forget_pushes(connection, model)
+        if self.mirror is not None:
+            self.mirror.look_again()
+            self.push_all()
+        return done + len(batch)
+
+    def scrub(self) -> list[Path]:
+        """Leave no trace of what was forgotten in the store's files; return the files cleaned.
+
+        Raises:
+            OvosMemoryError: The model or the store cannot be used just now.
+        """
+        if self.mirror is None:
+            return []
+        cleaned = self.mirror.scrub(self.model())
+        self.push_safely()
+        return cleaned
+
+    def health(self) -> dict[str, Any]:
+        """Return what waits, what was given up and what failed."""
+        waiting = parked = None
+        with contextlib.suppress(OvosMemoryError):
+            fingerprint = self.fingerprint()
+            waiting = self.ledger.pending_count(CONSUMER, fingerprint)
+            parked = self.ledger.parked(CONSUMER, fingerprint)
+        operations = {**self._worker.boundary.counts(), **self.boundary.counts()}
+        return {"pending": waiting, "parked": parked, "operations": operations}
+
+    def close(self) -> None:
+        """End the worker; called when the last memory is gone."""
+        self._worker.close()
+        self.ledger.close()
