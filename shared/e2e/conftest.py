@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from box import BusBox, FakeBusBox
-from home import Home, register_listening_chat
+from home import Home, register_plugins
 from processes import free_port, model_server
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ def pytest_configure(config):
     """Give this process, and those that it starts, an OVOS of their own before anything of OVOS is imported."""
     base = Path(tempfile.mkdtemp(prefix="ovos-memory-e2e-"))
     config.add_cleanup(lambda: shutil.rmtree(base, ignore_errors=True))
-    register_listening_chat(base / "plugins")
+    register_plugins(base / "plugins")
     paths = [str(HERE), str(base / "plugins")]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])
     sys.path[:0] = [path for path in paths if path not in sys.path]

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 PLUGIN = "ovos-chat-listening-plugin"
+"""Name of the chat engine in listening_chat.py."""
+TIMED = "ovos-memory-timed-plugin"
+"""Name of the memory in timed_memory.py."""
 PIPELINE = (
     "ovos-stop-pipeline-plugin-high",
     "ovos-persona-pipeline-plugin-high",
@@ -84,11 +87,15 @@ class Home:
         self.log(name).with_name(f"{name}.log.go").touch()
 
 
-def register_listening_chat(folder: Path) -> None:
-    """Write into ``folder`` what pip would write when it installs a package with this entry point."""
-    info = folder / "ovos_chat_listening-1.0.dist-info"
+def register_plugins(folder: Path) -> None:
+    """Write into ``folder`` what pip would write when it installs a package with these entry points."""
+    info = folder / "ovos_memory_e2e-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PLUGIN}\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: ovos-memory-e2e\nVersion: 1.0\n", encoding="utf-8"
+    )
     (info / "entry_points.txt").write_text(
-        f"[opm.agents.chat]\n{PLUGIN} = listening_chat:ListeningChat\n", encoding="utf-8"
+        f"[opm.agents.chat]\n{PLUGIN} = listening_chat:ListeningChat\n"
+        f"[opm.agents.memory]\n{TIMED} = timed_memory:TimedMemory\n",
+        encoding="utf-8",
     )
