@@ -21,6 +21,8 @@ ROLES = {"system": "system", "system_prompt": "system", "developer": "developer"
 """The role in which each mode hands over what was recalled."""
 PASSES_WITHOUT_SYSTEM = {"developer", "user", "tool"}
 """What an engine still passes on where `allow_system_prompts` is not set."""
+SERVER_REFUSES = {"developer", "tool"}
+"""What llama-cpp-python's server answers with an error: it knows no developer, and its templates no empty content."""
 
 
 def make_persona(mode, engine, settings, tmp_path):
@@ -45,18 +47,18 @@ def ask(persona):
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_recalled_reaches_the_model_over_a_server(mode, api_url, tmp_path):
     with recording(api_url) as proxy:
-        settings = {"api_url": proxy.url, "allow_system_prompts": True, "max_tokens": 16}
+        settings = {"api_url": proxy.url, "allow_system_prompts": True, "max_tokens": 4}
         answer = ask(make_persona(mode, OPENAI, settings, tmp_path))
 
-        roles = [message["role"] for message in proxy.last_messages() if "POL-358" in message["content"]]
-        assert roles == [ROLES[mode]]
-        assert (proxy.statuses[-1], bool(answer)) == (200, True)
+        got = proxy.last_messages()
+        assert [message["role"] for message in got if "POL-358" in (message["content"] or "")] == [ROLES[mode]]
+        assert bool(answer) == (proxy.statuses[-1] == 200) == (mode not in SERVER_REFUSES)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_engine_that_drops_system_messages_keeps_the_other_modes(mode, api_url, tmp_path):
     with recording(api_url) as proxy:
-        ask(make_persona(mode, OPENAI, {"api_url": proxy.url, "max_tokens": 16}, tmp_path))
+        ask(make_persona(mode, OPENAI, {"api_url": proxy.url, "max_tokens": 4}, tmp_path))
 
         got = [message["role"] for message in proxy.last_messages()]
         assert "system" not in got
@@ -84,7 +86,7 @@ def read_by_the_model():
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_recalled_reaches_the_model_in_process(mode, allowed, models, read_by_the_model, tmp_path):
     model = str(models / "smollm2-135m-instruct.gguf")
-    settings = {"model": model, "verbose": False, "max_tokens": 16, "allow_system_prompts": allowed}
+    settings = {"model": model, "verbose": False, "max_tokens": 2, "allow_system_prompts": allowed}
     persona = make_persona(mode, GGUF, settings, tmp_path)
     read_by_the_model.clear()
 
