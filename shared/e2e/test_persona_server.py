@@ -162,6 +162,7 @@ def endpoint_that_hangs():
         connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["ovos-memory-plugin-entity", "ovos-memory-plugin-longterm"])
 def test_no_call_takes_long_while_the_memory_s_own_model_hangs(tmp_path, module):
     home = Home(tmp_path / "home")

@@ -110,7 +110,8 @@ def test_an_answer_of_several_sentences_is_one_document(told, home):
     told.say("where is the spare key", "streamed")
 
     roles_and_texts = home.heard("Apart")[-1]
-    answer = "You said the spare key hangs behind the shed. I will remember."
+    between = " " if RECORDS_WHOLE_EXCHANGES else "\n"
+    answer = f"You said the spare key hangs behind the shed.{between}I will remember."
     assert ["assistant", answer] in roles_and_texts
 
 
