@@ -62,6 +62,7 @@ def config(folder: Path, store: str | None = CHROMA, **more: Any) -> dict[str, A
         "embeddings_db_plugin": store,
         "embeddings_db_config": {"path": str(folder / "vectors")},
         "db_path": str(folder / "ledger.db"),
+        "timeout_s": 60,  # what is found is asserted here; on a busy machine chromadb takes seconds to be imported
         **more,
     }
 
