@@ -5,6 +5,7 @@ Run as a script it needs nothing but Python >= 3.10 and a package index: nox and
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -182,20 +183,31 @@ def evil(session: nox.Session) -> None:
 
 @nox.session
 def tox(session: nox.Session) -> None:
-    """Each package alone on this Python, as uv.lock says; `-- -e py312-core-lowest` runs what is named."""
+    """Each package alone; core and what the last commit edited as wheels; or `-- -e py312-core-lowest,…`."""
     sync(session, "tox", packages=False)
     program = bootstrap.tool("uv")
-    version = "py{}{}".format(*sys.version_info[:2])
+    chosen = session.posargs or ["-e", ",".join(tox_environments(session))]
+    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
+    env = {**bootstrap.tool_environment(), "PATH": path}
+    run = ["run-parallel", "--parallel=auto", "--parallel-no-spinner"]
+    session.run("tox", *run, f"--workdir={WORK / '.tox'}", *chosen, env=env)
+
+
+def tox_environments(session: nox.Session) -> list[str]:
+    """Return core's and the edited packages' wheels on the newest and the oldest Python; the others as locked."""
+    here = sys.version_info[1]
+    found = {int(match[1]) for path in other_pythons() if (match := re.search(r"/3\.(\d+)\.\d+/bin$", path))}
+    minors = sorted(minor for minor in {here, *found} if 10 <= minor <= 13)
+    printed = str(session.run("python", str(TOOLS / "changed.py"), "HEAD^1", silent=True))
+    edited = {"core", *json.loads(re.findall(r"^edited=(.*)$", printed, re.MULTILINE)[0])}
     names = [
         re.sub(r"^ovos-memory-(plugin-)?", "", package.name)
         for package in PACKAGES
         if (package / "src").is_dir()
     ]
-    chosen = session.posargs or ["-e", ",".join(f"{version}-{name}" for name in names)]
-    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", ""), *other_pythons()])
-    env = {**bootstrap.tool_environment(), "PATH": path}
-    run = ["run-parallel", "--parallel=auto", "--parallel-no-spinner"]
-    session.run("tox", *run, f"--workdir={WORK / '.tox'}", *chosen, env=env)
+    wheels = [f"py3{minors[-1]}-{name}-dist" for name in names if name in edited]
+    wheels += [f"py3{minors[0]}-{name}-lowest" for name in names if name in edited]
+    return wheels + [f"py3{here}-{name}" for name in names if name not in edited]
 
 
 @nox.session

@@ -87,6 +87,16 @@ def test_packages_are_called_as_in_tox_and_those_without_code_are_left_out() -> 
     assert changed.factors([CORE, LEXICAL, "ovos-memory-plugins"], read_packages()) == ["core", "lexical"]
 
 
+def test_what_was_edited_is_told_apart_from_what_is_concerned(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(changed, "changed_files", {"base": [f"packages/{LEXICAL}/README.md"]}.get)
+
+    changed.main(["base"])
+
+    assert capsys.readouterr().out.splitlines() == ['packages=["cli", "lexical"]', 'edited=["lexical"]']
+
+
 def test_a_base_that_git_does_not_know_tells_nothing() -> None:
     assert changed.changed_files("0" * 40) is None
 

@@ -1,6 +1,7 @@
 """Which packages a change concerns: ``python changed.py [BASE]`` prints them for GitHub's file of outputs.
 
-``packages=["core", …]`` names those that were edited and those that need one of them, in the words of tox.ini.
+``packages=["core", …]`` names those that were edited and those that need one of them, in the words of tox.ini,
+and ``edited=["core", …]`` the former alone.
 Without a base that git knows, or with one that is the first of its branch, every package is concerned.
 """
 
@@ -64,11 +65,15 @@ def _needed(package: Package, packages: Mapping[str, Package]) -> set[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the output line."""
+    """Print the output lines."""
     packages = read_packages()
     files = changed_files(arguments[0]) if arguments and arguments[0] else None
-    names = sorted(packages) if files is None else concerned(files, packages)
-    print(f"packages={json.dumps(factors(names, packages))}")
+    lists = {
+        "packages": sorted(packages) if files is None else concerned(files, packages),
+        "edited": sorted(packages) if files is None else edited(files, packages),
+    }
+    for key, names in lists.items():
+        print(f"{key}={json.dumps(factors(names, packages))}")
 
 
 if __name__ == "__main__":

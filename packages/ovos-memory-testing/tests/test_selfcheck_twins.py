@@ -20,6 +20,9 @@ from ovos_memory.testing.twins.catalogue import Twin, rules_without_twin
 NAME = "memory-of-somebody"
 PLUGIN = "from {module} import {name} as Twin\n\nclass Checked(Twin):\n    memory_contract = {declared!r}\n"
 
+IN_RAM = {"persistent": False, "path_key": None}
+"""What a twin says whose fault shows without a file."""
+
 
 def first_of(suite: type[MemorySuite]) -> Twin:
     """Return the first twin of a suite."""
@@ -29,7 +32,8 @@ def first_of(suite: type[MemorySuite]) -> Twin:
 def broken(folder: Path, monkeypatch: pytest.MonkeyPatch, found: Twin) -> set[str]:
     """Install a twin as somebody's plugin and return the rules of its suite that the self-check saw broken."""
     place = {"module": found.factory.__module__, "name": found.name}
-    (folder / "somebodys.py").write_text(PLUGIN.format(declared=dict(found.declared), **place))
+    declared = {**(IN_RAM if found.store == "ram" else {}), **found.declared}
+    (folder / "somebodys.py").write_text(PLUGIN.format(declared=declared, **place))
     install_plugin(folder, monkeypatch, NAME, "somebodys:Checked")
     is_installed = any(point.name == "ovos-memory" for point in entry_points(group="pytest11"))
     loading = [] if is_installed else ["-p", "ovos_memory.testing.plugin"]
