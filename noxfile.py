@@ -182,6 +182,14 @@ def evil(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, as a site in `.cache/site`; a broken link or reference is an error."""
+    sync(session, "docs")
+    env = {"NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore::DeprecationWarning"}
+    session.run("mkdocs", "build", "--strict", "--config-file=shared/mkdocs.yml", *session.posargs, env=env)
+
+
+@nox.session
 def tox(session: nox.Session) -> None:
     """Each package alone; core and what the last commit edited as wheels; or `-- -e py312-core-lowest,…`."""
     sync(session, "tox", packages=False)
@@ -271,6 +279,7 @@ def llama_wheel(session: nox.Session) -> Path:
     return next(folder.glob(pattern))
 
 
+<<<<<<< HEAD
 @nox.session
 def opm(session: nox.Session) -> None:
     """All tests on another OPM: `-- "==2.7.0a1"`; by default on the newest, pre-releases included."""
@@ -309,7 +318,7 @@ def release(session: nox.Session) -> None:
 
 
 # Those that take seconds first.
-CI = ("lint", "layers", "types", "wheels", "alone", "demo", "together", "evil", "slow", "models", "tox")
+CI = ("lint", "layers", "types", "wheels", "docs", "alone", "demo", "together", "evil", "slow", "models", "tox")
 
 
 @nox.session(venv_backend="none")
