@@ -279,7 +279,6 @@ def llama_wheel(session: nox.Session) -> Path:
     return next(folder.glob(pattern))
 
 
-<<<<<<< HEAD
 @nox.session
 def opm(session: nox.Session) -> None:
     """All tests on another OPM: `-- "==2.7.0a1"`; by default on the newest, pre-releases included."""
@@ -318,7 +317,20 @@ def release(session: nox.Session) -> None:
 
 
 # Those that take seconds first.
-CI = ("lint", "layers", "types", "wheels", "docs", "alone", "demo", "together", "evil", "slow", "models", "tox")
+CI = (
+    "lint",
+    "layers",
+    "types",
+    "wheels",
+    "docs",
+    "alone",
+    "demo",
+    "together",
+    "evil",
+    "slow",
+    "models",
+    "tox",
+)
 
 
 @nox.session(venv_backend="none")
