@@ -448,5 +448,17 @@ def test_the_sessions_are_listed_from_any_folder(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    for name in ("tests", "demo", "ci", "lint", "types", "layers", "wheels", "alone", "tox"):
+    for name in (
+        "tests",
+        "demo",
+        "ci",
+        "lint",
+        "types",
+        "layers",
+        "wheels",
+        "together",
+        "evil",
+        "tox",
+        "release",
+    ):
         assert re.search(rf"^[*-] {name} ->", done.stdout, re.MULTILINE)

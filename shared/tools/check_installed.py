@@ -45,9 +45,14 @@ def check(plugin: str) -> tuple[bool, str]:
     with tempfile.TemporaryDirectory() as folder:
         homes = {f"XDG_{name}_HOME": f"{folder}/{name}" for name in ("CONFIG", "DATA", "STATE")}
         done = subprocess.run(
-            command(plugin), cwd=folder, env={**os.environ, **homes}, capture_output=True, text=True,
-            timeout=TIMEOUT_S, check=False,
-        )  # fmt: skip
+            command(plugin),
+            cwd=folder,
+            env={**os.environ, **homes},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
     is_kept = done.returncode == 0 and re.search(r"^\d+ passed", done.stdout, re.MULTILINE) is not None
     return is_kept, done.stdout + done.stderr
 
@@ -64,8 +69,5 @@ def check_all(names: Iterable[str]) -> bool:
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or plugins()
-    print(
-        f"self-check of {', '.join(chosen) or 'nothing: no memory plugin of the family is installed'}",
-        flush=True,
-    )
+    print(f"self-check of {', '.join(chosen) or 'nothing, for no memory plugin is installed'}", flush=True)
     sys.exit(not check_all(chosen))
