@@ -10,9 +10,14 @@ from typing import Any
 from home import Home
 from processes import listens, running, wait_until
 
-CORE = (
-    "-m ovos_core --disable-file-watcher --disable-skill-api --disable-installer --disable-event-scheduler"
-).split()
+CORE = [
+    "-m",
+    "ovos_core",
+    "--disable-file-watcher",
+    "--disable-skill-api",
+    "--disable-installer",
+    "--disable-event-scheduler",
+]
 SPEAK = ("speak", "ovos.utterance.speak")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, ChatEngine, MessageRole
 
+
 class ListeningChat(ChatEngine):
     """Says what it heard, in two sentences."""
 

@@ -48,9 +48,7 @@ class Server:
     def stream(self, text: str, persona: str, user: str) -> list[str]:
         """Return the pieces of a streamed answer."""
         messages = [{"role": "user", "content": text}]
-        pieces = self.client.chat.completions.create(
-            model=persona, messages=messages, user=user, stream=True
-        )
+        pieces = self.client.chat.completions.create(model=persona, messages=messages, user=user, stream=True)
         return [piece.choices[0].delta.content for piece in pieces if piece.choices[0].delta.content]
 
 

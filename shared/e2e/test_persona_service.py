@@ -160,7 +160,9 @@ def test_personas_are_switched_by_voice_and_each_keeps_its_own(told, home):
     assert "Achterberg" in home.heard_last("Recently", "who fixed the boiler")
 
 
-@pytest.mark.skipif(not RECORDS_WHOLE_EXCHANGES, reason="this persona records each sentence before it is stopped")
+@pytest.mark.skipif(
+    not RECORDS_WHOLE_EXCHANGES, reason="this persona records each sentence before it is stopped"
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_that_is_stopped_leaves_nothing_behind(told, home, name):
     session = f"stopping-{name}"

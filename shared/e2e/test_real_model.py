@@ -17,7 +17,13 @@ LEXICAL = "ovos-memory-plugin-lexical"
 OPENAI = "ovos-chat-openai-plugin"
 GGUF = "ovos-chat-gguf-plugin"
 MODES = ("system", "system_prompt", "developer", "user", "tool")
-ROLES = {"system": "system", "system_prompt": "system", "developer": "developer", "user": "user", "tool": "tool"}
+ROLES = {
+    "system": "system",
+    "system_prompt": "system",
+    "developer": "developer",
+    "user": "user",
+    "tool": "tool",
+}
 """The role in which each mode hands over what was recalled."""
 PASSES_WITHOUT_SYSTEM = {"developer", "user", "tool"}
 """What an engine still passes on where `allow_system_prompts` is not set."""
@@ -51,7 +57,9 @@ def test_what_is_recalled_reaches_the_model_over_a_server(mode, api_url, tmp_pat
         answer = ask(make_persona(mode, OPENAI, settings, tmp_path))
 
         got = proxy.last_messages()
-        assert [message["role"] for message in got if "POL-358" in (message["content"] or "")] == [ROLES[mode]]
+        assert [message["role"] for message in got if "POL-358" in (message["content"] or "")] == [
+            ROLES[mode]
+        ]
         assert bool(answer) == (proxy.statuses[-1] == 200) == (mode not in SERVER_REFUSES)
 
 
