@@ -72,7 +72,9 @@ class PlainMemory(AgentContextManager):
             "blocks", lambda: self._blocks(session, spoken), list, session_id=session
         )
         chars = self.settings.max_history_chars
-        said = self.boundary.call("history", lambda: self._window(session, chars), list, session_id=session)
+        said: list[AgentMessage] = self.boundary.call(
+            "history", lambda: self._window(session, chars), list, session_id=session
+        )
         history = conversation(said, chars)
         return inject(
             "system",
