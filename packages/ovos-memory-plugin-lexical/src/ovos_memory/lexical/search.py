@@ -11,6 +11,7 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
@@ -56,8 +57,7 @@ class Request:
     replaced: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A document that was found: its row (negative: held in memory) and its score, above zero, bigger is better."""
 
     row: int
