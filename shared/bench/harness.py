@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -215,3 +217,16 @@ def percentile(values: Sequence[float], share: float) -> float:
     """Return the value that a share of all does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def side_by_side(*functions: Callable[[int], object], rounds: int) -> list[float]:
+    """Return each function's median milliseconds, called in turns; the first few do not count."""
+    times: list[list[float]] = [[] for _ in functions]
+    gc.disable()
+    for number in range(rounds):
+        for function, into in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function(number)
+            into.append((time.perf_counter() - start) * 1e3)
+    gc.enable()
+    return [median(into[min(5, rounds // 2) :]) for into in times]
