@@ -13,13 +13,13 @@ from ovos_memory.lexical.index import LexicalIndex
 from ovos_memory.lexical.index_tables import session_query, term_query
 from ovos_memory.lexical.scoring import Concept, rarity
 
-MAX_POSTINGS = 6_000
+MAX_POSTINGS = 5_000
 """Postings read for one query."""
 MAX_SESSION_POSTINGS = 2_000
 """Postings read for one query in one session: each costs more, for two lists are walked together."""
 MAX_CANDIDATES = 300
-_LEAST, _PROMISING = 64, 0.5
-"""Beyond the first 64, candidates with less than half the weight of the last one wanted have no chance."""
+_LEAST, _PROMISING = 64, 0.6
+"""Beyond the first 64, candidates with less than 0.6 of the weight of the last one wanted have no chance."""
 _BESIDE = 0.5
 """What the words of the documents recorded just before and after count for."""
 _MAX_DATED_POSTINGS = 1_000
