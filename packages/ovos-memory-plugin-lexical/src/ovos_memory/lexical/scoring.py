@@ -79,12 +79,10 @@ class Matcher:
     def __init__(self, concepts: Sequence[Concept]) -> None:
         self.concepts = concepts
         self._keys = [
-            [
-                (option.number.to_bytes(4, "little"), option.weight)
-                for option in concept.options
-                if option.number
-            ]
-            for concept in concepts
+            (position, option.number.to_bytes(4, "little"), option.weight)
+            for position, concept in enumerate(concepts)
+            for option in concept.options
+            if option.number
         ]
         grams: dict[int, list[int]] = {}
         for position, concept in enumerate(concepts):
@@ -97,13 +95,10 @@ class Matcher:
     def of_entry(self, entry: Entry) -> Profile:
         """Return the profile of an indexed document."""
         terms = entry.terms
-        counts: list[float] = []
-        for keys in self._keys:
-            count = 0.0
-            for key, weight in keys:
-                if key in terms:  # most are not; the exact look costs five times as much
-                    count += weight * count_of(terms, key)
-            counts.append(count)
+        counts = [0.0] * len(self.concepts)
+        for position, key, weight in self._keys:
+            if key in terms:  # most are not; the exact look costs five times as much
+                counts[position] += weight * count_of(terms, key)
         return Profile(entry.words, counts)
 
     def of_counts(self, counts: Mapping[str, int], words: int) -> Profile:
