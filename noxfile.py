@@ -193,8 +193,34 @@ def slow(session: nox.Session) -> None:
 @nox.session
 def models(session: nox.Session) -> None:
     """The tests on a real model, chromadb and Qdrant; llama.cpp is built once, which takes minutes."""
-    built = llama_wheel(session)
     sync(session, "tests")
+    folder, built = install_models(session)
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
+    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built)}
+    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+
+
+THEIRS = "ovos-memory-plugins==1.2.3a1"
+"""What a user would install instead; measured as it comes from the index."""
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Costs beside the package that a user would pick instead; `-- --quick`, `-- --only NAME`, `-- --data LOCOMO.json`."""
+    sync(session, "tests")
+    folder, _ = install_models(session)
+    theirs = Path(session.create_tmp()) / "theirs"
+    uv(session, "venv", "--quiet", "--clear", f"--python={session.virtualenv.location}", str(theirs))
+    uv(session, "pip", "install", f"--python={theirs}", "--prerelease=allow", THEIRS)
+    python = theirs / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    parts = ["--theirs", str(python), "--model", str(folder / "all-minilm-l6-v2.gguf")]
+    out = ["--out", str(bootstrap.cache_home() / "bench")]
+    session.run("python", "shared/bench/bench.py", *parts, *out, *session.posargs, env=own_folders(session))
+
+
+def install_models(session: nox.Session) -> tuple[Path, Path]:
+    """Put llama.cpp and the stores into the session; return the folders of the models and of llama.cpp's wheel."""
+    built = llama_wheel(session)
     parts = Path(session.create_tmp()) / "models.txt"
     uv(
         session,
@@ -221,9 +247,7 @@ def models(session: nox.Session) -> None:
         lambda: session.run("python", str(TOOLS / "make_test_models.py"), str(folder), "--only", *wanted),
         what="make_test_models.py",
     )
-    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
-    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
-    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+    return folder, built.parent
 
 
 def llama_wheel(session: nox.Session) -> Path:

@@ -67,17 +67,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(table(found), flush=True)
     _write(out, rows, bench)
     missed = [row for row in rows if not row.is_met]
-    print(f"\n{len(rows) - len(missed)} of {len(rows)} targets met", *(f"  missed: {row.name}" for row in missed), sep="\n")
+    print(
+        f"\n{len(rows) - len(missed)} of {len(rows)} targets met",
+        *(f"  missed: {row.name}" for row in missed),
+        sep="\n",
+    )
     return 1 if missed and scale == 1 else 0
 
 
 def table(rows: Sequence[Row]) -> str:
     """Return rows as lines of text."""
-    return "\n".join(
-        f"{'met   ' if row.is_met else 'MISSED'} {row.name:<78} {_figure(row.ours):>9} : {_figure(row.theirs):<9} {row.unit:<6}"
-        f" {_value(row):>12}   target {row.target}"
-        for row in rows
-    )
+    return "\n".join(_line(row) for row in rows)
+
+
+def _line(row: Row) -> str:
+    verdict = "met   " if row.is_met else "MISSED"
+    figures = f"{_figure(row.ours):>9} : {_figure(row.theirs):<9} {row.unit:<6}"
+    return f"{verdict} {row.name:<78} {figures} {_value(row):>12}   target {row.target}"
 
 
 def _figure(value: float | None) -> str:
@@ -98,7 +104,11 @@ def _function(name: str) -> Callable[[Bench], list[Row]]:
 
 def _write(out: Path, rows: Sequence[Row], bench: Bench) -> None:
     told = {
-        "machine": {"processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
+        "machine": {
+            "processor": platform.machine(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
         "text": "LoCoMo" if bench.corpus.path else "made up, words by Zipf's law",
         "scale": bench.scale,
         "rows": [{**asdict(row), "is_met": row.is_met} for row in rows],

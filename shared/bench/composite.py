@@ -99,11 +99,15 @@ class BareWords:
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(":memory:")
-        self._connection.execute("CREATE VIRTUAL TABLE texts USING fts5(content, tokenize='porter unicode61')")
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE texts USING fts5(content, tokenize='porter unicode61')"
+        )
         source = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self._connection.executemany(
             "INSERT INTO texts VALUES (?)",
-            source.execute("SELECT 'Q: ' || question || char(10) || 'A: ' || answer FROM lexical_memory_documents"),
+            source.execute(
+                "SELECT 'Q: ' || question || char(10) || 'A: ' || answer FROM lexical_memory_documents"
+            ),
         )
         source.close()
 

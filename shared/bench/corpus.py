@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-FUNCTION_WORDS = (
-    "the i you to a and it of is that in my was for on we with have be this so not are do at what but he she they"
-    " me about had just or as if your can from how when all will there out up get one would been by an were did"
-).split()
+FUNCTION_WORDS = """
+the i you to a and it of is that in my was for on we with have be this so not are do at what but he she they
+me about had just or as if your can from how when all will there out up get one would been by an were did
+"""
 VOCABULARY = 30_000
 SHIFT, EXPONENT = 2.7, 1.05
 """The word of rank r has a share of 1 / (r + SHIFT) ** EXPONENT: Mandelbrot's form of Zipf's law."""
@@ -78,7 +78,9 @@ class Corpus:
 def turns(conversation: dict[str, Any]) -> dict[str, str]:
     """Return what was said in a LoCoMo conversation, by the turn's id, in order."""
     talk = conversation["conversation"]
-    sessions = [value for key, value in talk.items() if key.startswith("session_") and isinstance(value, list)]
+    sessions = [
+        value for key, value in talk.items() if key.startswith("session_") and isinstance(value, list)
+    ]
     return {turn["dia_id"]: turn["text"] for session in sessions for turn in session if turn.get("text")}
 
 
@@ -94,7 +96,7 @@ def word_frequencies(texts: Sequence[str]) -> tuple[list[str], list[int]]:
 def _vocabulary() -> list[str]:
     """Return distinct words, the most frequent first: English function words, then made-up ones."""
     draw = random.Random("vocabulary")
-    words = dict.fromkeys(FUNCTION_WORDS)
+    words = dict.fromkeys(FUNCTION_WORDS.split())
     while len(words) < VOCABULARY:
         syllables = draw.choices([1, 2, 3, 4], [1, 6, 4, 1])[0]
         words.setdefault(

@@ -39,7 +39,9 @@ def search(bench: Bench) -> list[Row]:
         bare = bare_query(memory)
         # The embedder keeps the vectors of the last texts, so each side asks in words of its own.
         ours, plain = side_by_side(
-            lambda n: memory.search(questions[n], "s", 5), lambda n: bare(questions[n] + "?"), rounds=len(questions)
+            lambda n: memory.search(questions[n], "s", 5),
+            lambda n: bare(questions[n] + "?"),
+            rounds=len(questions),
         )
         memory.close()
     name = f"local-rag search : embedding + bare store query, {count:,} documents"
@@ -56,7 +58,11 @@ def background(bench: Bench) -> list[Row]:
         memory = LocalRAGMemory(config)
         memory.search("warm up", "s", 5)
         plain = sqlite3.connect(f"{folder}/plain.db", isolation_level=None)
-        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE said (text TEXT)"):
+        for statement in (
+            "PRAGMA journal_mode=WAL",
+            "PRAGMA synchronous=FULL",
+            "CREATE TABLE said (text TEXT)",
+        ):
             plain.execute(statement)
         said = [bench.corpus.exchange(n) for n in range(bench.scaled(ROUNDS, 5) + 5)]
         ours, commit = side_by_side(
