@@ -80,10 +80,10 @@ def real(bench: Bench) -> list[Row]:
         vectors, words = bare_query(rag), BareWords(path)
         # The embedder keeps the vectors of the last texts, so each asks in words of its own.
         ours, by_meaning, by_words, bare = side_by_side(
-            lambda n: composite.build_conversation_context(questions[n], "user-1"),
-            lambda n: rag.build_conversation_context(f"I ask: {questions[n]}", "user-1"),
+            lambda n: composite.build_conversation_context(f"{questions[n]} 3", "user-1"),
+            lambda n: rag.build_conversation_context(f"{questions[n]} 4", "user-1"),
             lambda n: lexical.build_conversation_context(questions[n], "user-1"),
-            lambda n: (vectors(f"{questions[n]}?"), words(questions[n])),
+            lambda n: (vectors(f"{questions[n]} 5"), words(questions[n])),
             rounds=len(questions),
         )
         composite.close()

@@ -39,8 +39,8 @@ def search(bench: Bench) -> list[Row]:
         bare = bare_query(memory)
         # The embedder keeps the vectors of the last texts, so each side asks in words of its own.
         ours, plain = side_by_side(
-            lambda n: memory.search(questions[n], "s", 5),
-            lambda n: bare(questions[n] + "?"),
+            lambda n: memory.search(f"{questions[n]} 1", "s", 5),
+            lambda n: bare(f"{questions[n]} 2"),
             rounds=len(questions),
         )
         memory.close()

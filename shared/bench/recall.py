@@ -21,7 +21,7 @@ from ovos_memory.lexical import LexicalMemory, candidates
 
 UNBOUNDED = 10**9
 PER_SESSION = 100
-QUESTIONS = 150
+QUESTIONS = 60
 """Asked per conversation; unpruned each reads the whole store."""
 
 
