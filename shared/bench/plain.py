@@ -14,7 +14,7 @@ from ovos_memory.testing.fakes.server import FakeServer
 
 PLUGINS = ("recency", "entity", "longterm")
 SESSIONS = (100, 1_000, 10_000)
-UPDATES = 60
+UPDATES = 40
 MODEL_S = 2.0
 SLOW_UPDATES = 300
 
@@ -25,10 +25,9 @@ def update(bench: Bench) -> list[Row]:
     sizes = [bench.scaled(size) for size in SESSIONS]
     with FakeServer([_new_fact()]) as server:
         for plugin in PLUGINS:
-            spent: dict[int, dict[str, float]] = {}
-            for size in dict.fromkeys(sizes):
-                spent[size] = _one_size(bench, plugin, size, server)
-                for side, ms in spent[size].items():
+            spent = _all_sizes(bench, plugin, list(dict.fromkeys(sizes)), server)
+            for size, sides in spent.items():
+                for side, ms in sides.items():
                     curves = bench.curves.setdefault(f"Recording to the {plugin} memory", {})
                     curves.setdefault(side, []).append((size, ms))
             most, least = spent[sizes[-1]], spent[sizes[0]]
@@ -74,25 +73,34 @@ def slow_model(bench: Bench) -> list[Row]:
     return rows
 
 
-def _one_size(bench: Bench, plugin: str, size: int, server: FakeServer) -> dict[str, float]:
-    """Return the median milliseconds of each side and kind of store."""
+def _all_sizes(
+    bench: Bench, plugin: str, sizes: list[int], server: FakeServer
+) -> dict[int, dict[str, float]]:
+    """Return for each size the median milliseconds of each side and kind of store, all asked in turns."""
     kinds = [("ours", "db"), ("ours", "json")]
     if "theirs" in bench.sides:
         kinds.insert(0, ("theirs", "json"))
     with ExitStack() as stack:
         calls = {}
-        for side, ending in kinds:
-            path = bench.work / f"{side}-{plugin}-{size}.{ending}"
-            worker = stack.enter_context(bench.worker(side))
-            if ending == "json":
-                path.write_text(json.dumps(_stored(plugin, size), indent=2), encoding="utf-8")
-            else:
-                _fill(bench, worker, plugin, path, size, server)
-            worker("load", name="m", **_memory(plugin, path, server))
-            kind = "sqlite" if ending == "db" else ending
-            calls[f"{side}, {kind}"] = lambda batch, worker=worker: worker("tell", name="m", exchanges=batch)
-        times = in_turns(calls, _exchanges(bench.scaled(UPDATES, 20) + 10, size))
-    return {side: median(found["ms"]) for side, found in times.items()}
+        for size in sizes:
+            for side, ending in kinds:
+                path = bench.work / f"{side}-{plugin}-{size}.{ending}"
+                worker = stack.enter_context(bench.worker(side))
+                if ending == "json":
+                    path.write_text(json.dumps(_stored(plugin, size), indent=2), encoding="utf-8")
+                else:
+                    _fill(bench, worker, plugin, path, size, server)
+                worker("load", name="m", **_memory(plugin, path, server))
+                kind = "sqlite" if ending == "db" else ending
+                calls[f"{size} {side}, {kind}"] = lambda batch, worker=worker: worker(
+                    "tell", name="m", exchanges=batch
+                )
+        times = in_turns(calls, _exchanges(bench.scaled(UPDATES, 20) + 10, min(sizes)))
+    found: dict[int, dict[str, float]] = {size: {} for size in sizes}
+    for name, figures in times.items():
+        size, _, side = name.partition(" ")
+        found[int(size)][side] = median(figures["ms"])
+    return found
 
 
 def _memory(plugin: str, path: Path, server: FakeServer) -> dict[str, Any]:
