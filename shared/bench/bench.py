@@ -3,7 +3,8 @@
     python bench.py --theirs PYTHON [--data LOCOMO.json] [--model MODEL.gguf] [--only NAME ...] [--quick]
 
 PYTHON is the interpreter of an environment with ``ovos-memory-plugins`` 1.2.3a1; both sides run the same script in
-processes of their own and are asked in turns.  Prints a table, writes ``bench.json`` and the curves as SVG.  ``--stores``
+processes of their own and are asked in turns.  Prints a table, writes it as ``bench.json`` and
+``bench.md``, and draws the curves as SVG.  ``--stores``
 keeps filled stores for later runs.  Exit status 1 when a target is missed, unless the run is a quick one: its sizes are
 not those that the targets are about.
 """
@@ -86,6 +87,18 @@ def _line(row: Row) -> str:
     return f"{verdict} {row.name:<78} {figures} {_value(row):>12}   target {row.target}"
 
 
+def markdown(rows: Sequence[Row]) -> str:
+    """Return rows as a table for a page."""
+    lines = ["| work | ours | beside | measured | target |", "|---|---|---|---|---|"]
+    for row in rows:
+        beside = "" if row.theirs is None else f"{_figure(row.theirs)} {row.unit}"
+        measured = _value(row) if row.is_met else f"**{_value(row)}**, missed"
+        lines.append(
+            f"| {row.name} | {_figure(row.ours)} {row.unit} | {beside} | {measured} | {row.target} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.3f}" if value < 100 else f"{value:,.1f}"
 
@@ -115,6 +128,7 @@ def _write(out: Path, rows: Sequence[Row], bench: Bench) -> None:
         "curves": bench.curves,
     }
     (out / "bench.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    (out / "bench.md").write_text(markdown(rows), encoding="utf-8")
     for title, lines in bench.curves.items():
         stem = "".join(letter if letter.isalnum() else "-" for letter in title.lower())
         label = "sessions stored" if title.startswith("Recording") else "exchanges stored"

@@ -15,7 +15,7 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from bench import BENCHES, table  # noqa: E402
+from bench import BENCHES, markdown, table  # noqa: E402
 from corpus import Corpus  # noqa: E402
 from curves import svg  # noqa: E402
 from harness import Row, in_turns, limit, percentile, ratio  # noqa: E402
@@ -155,6 +155,7 @@ def test_a_row_says_whether_its_target_is_met(row, is_met, shown):
     assert row.is_met is is_met
     assert table([row]).startswith("met " if is_met else "MISSED")
     assert shown in table([row])
+    assert shown in markdown([row])
 
 
 def test_percentiles():
