@@ -234,6 +234,23 @@ def models(session: nox.Session) -> None:
     session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
 
 
+THEIRS = "ovos-memory-plugins==1.2.3a1"
+"""What a user would install instead; measured as it comes from the index."""
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Costs beside the package that a user would pick instead; `-- --quick`, `-- --only NAME`, `-- --data LOCOMO.json`."""
+    env = with_models(session, "models")
+    theirs = Path(session.create_tmp()) / "theirs"
+    uv(session, "venv", "--quiet", "--clear", f"--python={session.virtualenv.location}", str(theirs))
+    uv(session, "pip", "install", f"--python={theirs}", "--prerelease=allow", THEIRS)
+    python = theirs / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    parts = ["--theirs", str(python), "--model", f"{env['OVOS_MEMORY_TEST_MODELS']}/all-minilm-l6-v2.gguf"]
+    out = ["--out", str(bootstrap.cache_home() / "bench")]
+    session.run("python", "shared/bench/bench.py", *parts, *out, *session.posargs, env=env)
+
+
 @nox.session
 def e2e(session: nox.Session) -> None:
     """Real assistants, servers and models around the memories; the newest OVOS, and the oldest that works."""

@@ -539,3 +539,37 @@ def test_a_composite_that_nobody_uses_is_collected_with_its_members(compose, plu
     gc.collect()
 
     assert [found() for found in collected] == [None, None, None]
+
+
+# ---------------------------------------------------------------------- side by side
+
+
+def test_retrievers_are_searched_while_the_history_is_fetched(compose, plugins):
+    searched = threading.Event()
+
+    class SlowHistory(plugins["plain"]):
+        def get_history(self, session_id):
+            assert searched.wait(5)
+            return said("hello", "hi")
+
+    class Telling(plugins["retriever"]):
+        def search(self, query, session_id=None, top_k=None):
+            searched.set()
+            return super().search(query, session_id, top_k)
+
+    plugins |= {"slow": SlowHistory, "telling": Telling}
+    memory = compose("slow", {"module": "telling", "config": {"hits": ["the code is 4512"]}})
+
+    context = memory.build_conversation_context("what is the code?", "s")
+
+    assert "the code is 4512" in context[0].content
+    assert memory.members[1].memory.searches == [("what is the code?", "s", 10)]
+
+
+def test_a_query_made_of_the_history_waits_for_it(compose):
+    memory = compose("plain", retriever("a"), retrieval={"query_mode": "history"})
+    memory.update_history(said("my bike", "ok"), "s")
+
+    memory.build_conversation_context("where is it?", "s")
+
+    assert memory.members[1].memory.searches == [("my bike\nwhere is it?", "s", 10)]

@@ -306,6 +306,25 @@ def test_a_session_is_complete_whichever_way_it_is_searched(monkeypatch, small):
 
 
 # ---------------------------------------------------------------------- files and settings
+def test_words_that_only_others_use_do_not_change_what_a_session_finds():
+    ours = [
+        f"on day {n} I read a geographic magazine by the lake" if n == 20 else f"day {n} was calm"
+        for n in range(40)
+    ]
+    alone, crowded = in_memory(scope="session"), in_memory(scope="session")
+    for memory in (alone, crowded):
+        for text in ours:
+            tell(memory, text, session="mine")
+    for n in range(100):
+        tell(crowded, f"geography lesson {n} is by the river", session="others")
+    tell(crowded, "day 41 was calm", session="mine")
+    tell(alone, "day 41 was calm", session="mine")
+
+    for query in ("the geography?", "geography by a river", "calm days"):
+        assert asked(crowded, query, "mine") == asked(alone, query, "mine") != []
+    assert asked(crowded, "the geography?", "mine") == [ours[20]]
+
+
 def test_what_cannot_be_written_is_recalled_all_the_same(tmp_path):
     (tmp_path / "file").write_text("in the way")
     memory = LexicalMemory({"db_path": str(tmp_path / "file" / "m.db")})
