@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -174,3 +175,22 @@ class _Lines:
                 if self.seen == self._last:
                     os.kill(os.getpid(), signal.SIGKILL)
         return self._line
+
+
+@contextlib.contextmanager
+def beside(work: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """Run ``work(step, *arguments)`` in a process of its own meanwhile, from its first step on; then kill it."""
+    context = _server()
+    reader, writer = context.Pipe(duplex=False)
+    process = context.Process(target=_stay, args=(writer, work, arguments))
+    process.start()
+    try:
+        assert reader.poll(30) and reader.recv() is not None
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _stay(writer: Any, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    work(writer.send, *arguments)
