@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,11 +75,21 @@ def test_a_full_file_system_loses_nothing(kind: str, account: Account, small_dis
         account.kept(what, list(range(13)), numbers(memory)[""])
 
 
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """Return a folder that every user may pass through; pytest keeps its own to their owner."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        os.chmod(folder, 0o755)
+        (Path(folder) / "spare").mkdir()
+        os.chmod(Path(folder) / "spare", 0o777)
+        yield Path(folder)
+
+
 @needs_root
 @pytest.mark.parametrize("kind", PERSISTENT)
-def test_files_that_can_only_be_read_are_read(kind: str, account: Account, tmp_path: Path) -> None:
+def test_files_that_can_only_be_read_are_read(kind: str, account: Account, shared_folder: Path) -> None:
     """A backup, an image's file system: what is there is recalled, what is new lives in this process."""
-    what, folder, spare = "files that can only be read", tmp_path / "store", _everybodys(tmp_path / "spare")
+    what, folder, spare = "files that can only be read", shared_folder / "store", shared_folder / "spare"
     with opened(kind, folder) as memory:
         for number in range(5):
             memory.update_history(pair(f"question {number}", "answer"), "s")
@@ -92,9 +103,9 @@ def test_files_that_can_only_be_read_are_read(kind: str, account: Account, tmp_p
 
 @needs_root
 @pytest.mark.parametrize("kind", PERSISTENT)
-def test_files_of_somebody_else_stop_nobody(kind: str, account: Account, tmp_path: Path) -> None:
+def test_files_of_somebody_else_stop_nobody(kind: str, account: Account, shared_folder: Path) -> None:
     """Run once as root, then as a user: what is new lives in this process, and the files stay as they are."""
-    what, folder, spare = "files of another owner", tmp_path / "store", _everybodys(tmp_path / "spare")
+    what, folder, spare = "files of another owner", shared_folder / "store", shared_folder / "spare"
     with opened(kind, folder) as memory:
         memory.update_history(pair("question 0", "answer"), "s")
     before = _permit(folder, 0o600, 0o700)
@@ -114,16 +125,6 @@ def test_a_file_keeps_its_owner_when_root_replaces_it(account: Account, tmp_path
     with account.fault("files of another owner"):
         memory.update_history(pair("question 1", "answer"), "s")
         assert (tmp_path / "recency.json").stat().st_uid == NOBODY
-
-
-def _everybodys(folder: Path) -> Path:
-    """Return a folder for everybody, every folder above it passable."""
-    folder.mkdir()
-    os.chmod(folder, 0o777)
-    for above in folder.parents:
-        if above.stat().st_uid == os.getuid() and above != Path("/"):
-            os.chmod(above, above.stat().st_mode | 0o055)
-    return folder
 
 
 def _permit(folder: Path, file_mode: int, folder_mode: int) -> dict[Path, bytes]:
