@@ -134,7 +134,7 @@ def opened(
     try:
         yield memory
     finally:
-        memory.close()
+        getattr(memory, "close", lambda: None)()
 
 
 def numbers(memory: Any, session_id: str = "s") -> dict[str, list[int]]:

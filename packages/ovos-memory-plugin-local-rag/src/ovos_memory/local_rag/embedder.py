@@ -51,7 +51,7 @@ class Embedder:
         self._given = instance
         self.dimension = 0
         self._max_chars: int | None = None
-        self._queries: OrderedDict[str, Floats | None] = OrderedDict()
+        self._queries: OrderedDict[str, Floats] = OrderedDict()
         self._reset()
 
     def _reset(self) -> None:
@@ -193,6 +193,8 @@ class Embedder:
         vectors = [v for v in self._embed(windows) if v is not None] or self._shortened(text)
         mean = sum(vectors[1:], vectors[0]) if vectors else None
         vector = None if mean is None else unit_vector(mean)
+        if vector is None:  # not kept: a model that answers nonsense may have come to its senses the next time
+            return None
         with self._state_lock:
             self._queries[text] = vector
             while len(self._queries) > _QUERY_CACHE:
