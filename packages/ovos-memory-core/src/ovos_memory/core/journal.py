@@ -114,7 +114,8 @@ class Journal:
 
     def store_text(self, text: str, session_id: str, metadata: Mapping[str, Any] | None = None) -> Document:
         """Store one text verbatim as a document of its own."""
-        return self._backlog.append_text(session_id, clean(text), self._clock(), dict(metadata or {}))
+        facts = dict(metadata) if isinstance(metadata, Mapping) else {}
+        return self._backlog.append_text(session_id, clean(text), self._clock(), facts)
 
     # ------------------------------------------------------------------ looking back
     def window(

@@ -64,7 +64,7 @@ class ModelMemory(ManagedMemory, PlainMemory):
             self.workplace = self._found(path, model)
             weakref.finalize(self, self.workplace.close)  # nobody else would end its thread
         else:
-            self._key = (self.plugin_name, str(path), self.settings.model_dump_json(), id(clock), id(model))
+            self._key = (self.plugin_name, str(path), repr(self.settings.model_dump()), id(clock), id(model))
             self.workplace = acquire(self._key, lambda: self._found(path, model), self)
         workplace = self.workplace
         self.journal = Journal(
