@@ -278,6 +278,14 @@ def oldest_ovos(session: nox.Session, wheels: Path) -> str:
     return str(python)
 
 
+@nox.session
+def spread(session: nox.Session) -> None:
+    """The contract suites on every Python and OPM of this machine; `-- --corners` is what CI runs."""
+    sync(session, "wheels", packages=False)
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment()}
+    session.run("python", str(TOOLS / "spread.py"), *session.posargs, env=env)
+
+
 def with_models(session: nox.Session, group: str) -> dict[str, str]:
     """Add a group with llama.cpp in it and the test models; returns the variables that the tests need."""
     built = llama_wheel(session)
@@ -373,6 +381,7 @@ def ci(session: nox.Session) -> None:
     """Everything after `tests`; all of it runs, whatever fails first."""
     for name in CI:
         session.notify(name)
+    session.notify("spread", ["--corners"])
 
 
 @nox.session(venv_backend="none")

@@ -245,3 +245,16 @@ def test_a_server_that_does_not_answer() -> None:
     (finding,) = checks_models.model_findings([block])
     assert "no server answers" in finding.what
     assert "chromadb" in checks_models._remedy("http://localhost:8000/v1")
+
+
+@pytest.mark.parametrize("chat", ["ovos-chat-openai-plugin", "ovos-chat-gguf-plugin"])
+@pytest.mark.parametrize("inject_mode", ["system", "system_prompt", "developer", "user", "tool"])
+def test_roles_that_do_not_arrive_everywhere(user: Any, chat: str, inject_mode: str) -> None:
+    block = {"db_path": str(user.home / "x.db"), "inject_mode": inject_mode}
+    persona = {"handlers": [chat], chat: {"allow_system_prompts": True}, LEXICAL: block}
+
+    told = found(Target("Rosie", LEXICAL, block, persona)).get("roles")
+
+    refused = {"ovos-chat-openai-plugin": {"developer", "tool"}, "ovos-chat-gguf-plugin": {"tool"}}
+    assert (told is not None) == (inject_mode in refused[chat])
+    assert told is None or (told.level, "inject_mode" in told.remedy) == ("advice", True)

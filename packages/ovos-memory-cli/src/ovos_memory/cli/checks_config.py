@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from ovos_memory.cli.blocks import Block, Finding
+from ovos_memory.cli.checks_roles import role_findings
 from ovos_memory.cli.plugins import is_installed, missing_extras
 from ovos_memory.cli.target import GROUP, Target, plugin_names
 
@@ -28,6 +29,7 @@ def config_findings(target: Target, blocks: list[Block]) -> Iterator[Finding]:
         if block.module == "ovos-memory-plugin-lexical":
             yield from _fts5(block)
     yield from _engine(target, blocks)
+    yield from role_findings(target, blocks)
     yield from _primary(blocks)
     yield from _scope(target, blocks)
 
