@@ -100,6 +100,12 @@ def _number(value: object) -> float:
         return math.nan
 
 
+def read_floor(value: object) -> float | None:
+    """Return the score of a text that a member finds nothing of, ``None`` where it does not say."""
+    number = math.nan if value is None or isinstance(value, bool) else _number(value)
+    return number if math.isfinite(number) else None
+
+
 def read_blocks(context: object) -> list[AgentMessage]:
     """Return the leading system and developer messages of a member's context, as private copies.
 

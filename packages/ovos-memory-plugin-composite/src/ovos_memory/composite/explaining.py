@@ -36,14 +36,16 @@ class ExplainedMembers:
 
         Members are asked one after the other, without their deadline.
         """
-        from ovos_memory.core.fusion import RankedList, fuse
+        from ovos_memory.core.fusion import fuse
 
         session, settings = session_key(session_id), self.settings
         text, recent = asked(settings, clean(query).strip(), self._window(session))
         limit = settings.max_num_results
         found = [self._found(member, text, session, self._fetch_k(limit)) for member in self.members if text]
         lists = [
-            RankedList(m.name, self._in_scope(m, hits, session), m.weight) for m, hits, _ in found if hits
+            member.ranked(self._in_scope(member, hits, session))
+            for member, hits, error in found
+            if error is None
         ]
         ranked = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=_ALL)
         fused = [self._fused_facts(rank, hit, recent) for rank, hit in enumerate(ranked, 1)]

@@ -11,7 +11,7 @@ from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
-from ovos_memory.composite.adapt import bind_search, read_blocks, read_history, read_hits
+from ovos_memory.composite.adapt import bind_search, read_blocks, read_floor, read_history, read_hits
 from ovos_memory.composite.gate import Gate
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
@@ -20,6 +20,7 @@ from ovos_memory.core.types import MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.composite.settings import CompositeSettings, MemberSettings
+    from ovos_memory.core.fusion import RankedList
 
 
 class Member:
@@ -49,6 +50,7 @@ class Member:
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
         self.is_told_session = True
+        self.score_floor = read_floor(getattr(memory, "score_floor", None))
         if self.is_retriever:
             self._search, self.is_told_session = bind_search(memory.search)
         elif not self._has("build_conversation_context"):
@@ -60,6 +62,12 @@ class Member:
     def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         """Return its hits, best first."""
         return read_hits(self._search(query, session_id, top_k), limit=top_k)
+
+    def ranked(self, hits: Sequence[MemoryHit]) -> RankedList:
+        """Return hits of its own as fusion takes them."""
+        from ovos_memory.core.fusion import RankedList  # here, for OPM imports every plugin to load one
+
+        return RankedList(self.name, hits, self.weight, self.score_floor)
 
     def blocks(self, utterance: str, session_id: str) -> list[AgentMessage]:
         """Return the blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""

@@ -209,7 +209,7 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
         return self.settings.scope == "session"
 
     def _fused(self, text: str, session_id: str | None, limit: int) -> list[MemoryHit]:
-        from ovos_memory.core.fusion import RankedList, fuse  # here, for OPM imports every plugin to load one
+        from ovos_memory.core.fusion import fuse  # here, for OPM imports every plugin to load one
 
         fetched = self._fetch_k(limit)
         answers = Round(
@@ -219,10 +219,7 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
             timeout_s=self.settings.member_timeout_s,
             session_id=session_id,
         ).answers()
-        lists = [
-            RankedList(member.name, self._in_scope(member, hits, session_id), member.weight)
-            for member, hits in answers
-        ]
+        lists = [member.ranked(self._in_scope(member, hits, session_id)) for member, hits in answers]
         settings, least = self.settings, self.settings.retrieval.min_score
         hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
         return hits if least is None else [hit for hit in hits if hit.score >= least]

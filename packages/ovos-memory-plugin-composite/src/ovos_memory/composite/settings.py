@@ -17,7 +17,7 @@ class MemberSettings(Settings):
     name: str | None = Field(
         None, min_length=1, description="Its name in logs and counts; null: the module's."
     )
-    weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf` and `weighted`.")
+    weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf`, `weighted` and `convex`.")
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
 
 

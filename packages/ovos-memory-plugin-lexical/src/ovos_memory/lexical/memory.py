@@ -35,6 +35,7 @@ class LexicalMemory(BaseRetrievalMemory):
     """
 
     plugin_name: ClassVar[str] = "ovos-memory-plugin-lexical"
+    score_floor: ClassVar[float | None] = 0.0
     settings: LexicalSettings
 
     def __init__(
