@@ -59,6 +59,18 @@ def bind_search(search: Callable[..., object]) -> tuple[Searcher, bool]:
     return call, takes_session
 
 
+def takes_keyword(function: Callable[..., object], name: str) -> bool:
+    """Tell whether a parameter of that name can be given by keyword; of what shows no parameters, not."""
+    try:
+        parameter = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.kind in (
+        parameter.KEYWORD_ONLY,
+        parameter.POSITIONAL_OR_KEYWORD,
+    )
+
+
 def read_hits(found: object, *, limit: int) -> list[MemoryHit]:
     """Return what a search returned as hits, in its order; hits without words are left out.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,14 @@ from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
-from ovos_memory.composite.adapt import bind_search, read_blocks, read_floor, read_history, read_hits
+from ovos_memory.composite.adapt import (
+    bind_search,
+    read_blocks,
+    read_floor,
+    read_history,
+    read_hits,
+    takes_keyword,
+)
 from ovos_memory.composite.gate import Gate
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
@@ -112,7 +120,7 @@ def load_members(
         settings: The composite's settings.
         plugin: The composite's entry-point name, for messages.
         refused: A class that is no member, nor its subclasses: the composite itself.
-        clock: Returns epoch seconds.
+        clock: Returns epoch seconds; another one than the system's is handed to every member that takes one.
 
     Returns:
         The members that loaded, in order, and the reason by name for each that did not (logged already).
@@ -123,7 +131,7 @@ def load_members(
     loaded, missing = [], {}
     for entry, name in zip(settings.members, member_names(settings.members, plugin=plugin), strict=True):
         try:
-            memory = _build(entry, settings, refused=refused)
+            memory = _build(entry, settings, refused=refused, clock=clock)
             member = Member(name, memory, settings=entry, plugin=plugin, clock=clock)
         except Exception as error:
             own = isinstance(error, OvosMemoryError)
@@ -188,7 +196,9 @@ def _free_name(module: str, *, taken: set[str]) -> str:
     return name
 
 
-def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type) -> Any:
+def _build(
+    entry: MemberSettings, settings: CompositeSettings, *, refused: type, clock: Callable[[], float]
+) -> Any:
     found = load_memory_plugin(entry.module)
     if found is None:
         raise PluginMissing(
@@ -198,7 +208,10 @@ def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type)
         raise MemberError(
             f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
         )
-    return found(config=_own_block(entry, settings, found))
+    block = _own_block(entry, settings, found)
+    if clock is not time.time and takes_keyword(found, "clock"):  # our members live in the time of the composite
+        return found(config=block, clock=clock)
+    return found(config=block)
 
 
 def _own_block(entry: MemberSettings, settings: CompositeSettings, found: Any) -> dict[str, Any]:
