@@ -185,8 +185,25 @@ def slow(session: nox.Session) -> None:
 @nox.session
 def models(session: nox.Session) -> None:
     """The tests on a real model, chromadb and Qdrant; llama.cpp is built once, which takes minutes."""
+    built, folder = real_models(session, "tests")
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
+    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
+    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+
+
+@nox.session
+def quality(session: nox.Session) -> None:
+    """Recall on recorded conversations: `-- --data FILE [--stored RESULT.json] [--out RESULT.json]`."""
+    _, folder = real_models(session)
+    model = f"--model={folder / 'all-minilm-l6-v2.gguf'}"
+    command = ["python", "shared/bench/quality.py", model, *session.posargs]
+    session.run(*command, env=own_folders(session))
+
+
+def real_models(session: nox.Session, *groups: str) -> tuple[Path, Path]:
+    """Install llama.cpp, the stores and these groups; return the wheel of the one and the folder of test models."""
     built = llama_wheel(session)
-    sync(session, "tests")
+    sync(session, *groups)
     parts = Path(session.create_tmp()) / "models.txt"
     uv(
         session,
@@ -213,9 +230,7 @@ def models(session: nox.Session) -> None:
         lambda: session.run("python", str(TOOLS / "make_test_models.py"), str(folder), "--only", *wanted),
         what="make_test_models.py",
     )
-    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment(), **own_folders(session)}
-    env |= {"OVOS_MEMORY_TEST_MODELS": str(folder), "OVOS_MEMORY_TEST_WHEELS": str(built.parent)}
-    session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
+    return built, folder
 
 
 def llama_wheel(session: nox.Session) -> Path:
