@@ -94,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embeddings_config = {"model": args.model} if args.model else {}
     result: Result = {}
     for system in chosen(systems(args.embeddings_plugin, embeddings_config), args.only):
-        result[system.name] = measure(system, conversations, lambda text: print(text, file=sys.stderr, flush=True))
+        result[system.name] = measure(
+            system, conversations, lambda text: print(text, file=sys.stderr, flush=True)
+        )
     lines, worse = table(result, stored)
     print("\n".join(lines))
     if args.out:

@@ -41,7 +41,11 @@ def systems(embeddings_plugin: str, embeddings_config: Mapping[str, Any]) -> lis
     hybrid = json.loads((EXAMPLES / "persona_hybrid.json").read_text(encoding="utf-8"))[COMPOSITE]
     chosen = [("lexical", LEXICAL, {}), ("local-rag", DENSE, {})]
     chosen += [
-        (f"{member['module'].removeprefix('ovos-memory-plugin-')} of persona_hybrid", member["module"], member["config"])
+        (
+            f"{member['module'].removeprefix('ovos-memory-plugin-')} of persona_hybrid",
+            member["module"],
+            member["config"],
+        )
         for member in hybrid["members"]
         if member["module"] in (LEXICAL, DENSE)
     ]

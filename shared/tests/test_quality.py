@@ -97,9 +97,9 @@ def test_a_file_of_another_form_is_refused(quality, tmp_path, content):
     path = tmp_path / "other.json"
     path.write_text(content, encoding="utf-8")
 
-    with pytest.raises(ValueError, match="other.json is no file of conversations"):
+    with pytest.raises(ValueError, match=r"other\.json is no file of conversations"):
         quality[1].read_conversations(path)
-    with pytest.raises(ValueError, match="other.json is no result"):
+    with pytest.raises(ValueError, match=r"other\.json is no result"):
         quality[0].read_result(path)
 
 
@@ -167,4 +167,6 @@ def test_what_is_certainly_worse_fails(quality, data, tmp_path, capsys):
 
 def test_a_figure_without_a_member_is_none(quality, data):
     with pytest.raises(RuntimeError, match="local-rag on talk-1"):
-        quality[0].main(["--data", str(data), "--embeddings-plugin", "no-such-embedder", "--only", "local-rag"])
+        quality[0].main(
+            ["--data", str(data), "--embeddings-plugin", "no-such-embedder", "--only", "local-rag"]
+        )

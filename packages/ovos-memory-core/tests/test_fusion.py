@@ -303,8 +303,14 @@ def test_only_the_proportion_of_weights_matters_to_convex() -> None:
 
 def test_a_floor_makes_a_list_of_one_or_of_equals_count_in_full() -> None:
     assert [found.score for found in convex([RankedList("one", [hit("a", 7)])])] == [1.0]
-    assert [found.score for found in convex([RankedList("one", [hit("a", 7), hit("b", 7)], floor=0)])] == [1, 1]
-    assert [found.score for found in convex([RankedList("one", [hit("a", 0), hit("b", 0)], floor=0)])] == [1, 1]
+    assert [found.score for found in convex([RankedList("one", [hit("a", 7), hit("b", 7)], floor=0)])] == [
+        1,
+        1,
+    ]
+    assert [found.score for found in convex([RankedList("one", [hit("a", 0), hit("b", 0)], floor=0)])] == [
+        1,
+        1,
+    ]
 
 
 def test_a_floor_that_scores_fall_below_gives_way_to_them() -> None:
@@ -349,7 +355,9 @@ def test_the_end_of_a_list_makes_no_step(scores: list[float]) -> None:
     other = RankedList("two", [hit("x", 1.0), hit("t0", 0.5)])
 
     whole = {found.content: found.score for found in convex([RankedList("one", hits), other])}
-    floor = {found.content: found.score for found in convex([RankedList("one", hits[:-1], floor=-0.5), other])}
+    floor = {
+        found.content: found.score for found in convex([RankedList("one", hits[:-1], floor=-0.5), other])
+    }
 
     assert floor == {key: score for key, score in whole.items() if key in floor}
     assert whole[hits[-1].content] == 0.0

@@ -209,7 +209,9 @@ def _build(
             f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
         )
     block = _own_block(entry, settings, found)
-    if clock is not time.time and takes_keyword(found, "clock"):  # our members live in the time of the composite
+    if clock is not time.time and takes_keyword(
+        found, "clock"
+    ):  # our members live in the time of the composite
         return found(config=block, clock=clock)
     return found(config=block)
 
