@@ -118,6 +118,18 @@ def read_floor(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def read_shares(found: object, *, count: int) -> list[float]:
+    """Return a member's numbers from 0 to 1, what is beyond them moved to the nearer end.
+
+    Raises:
+        MemberError: They are not so many, or no numbers.
+    """
+    numbers = [_number(value) for value in _items(found, "time_fit")]
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise MemberError(f"time_fit must return {count} numbers, one for each moment")
+    return [min(1.0, max(0.0, number)) for number in numbers]
+
+
 def read_blocks(context: object) -> list[AgentMessage]:
     """Return the leading system and developer messages of a member's context, as private copies.
 

@@ -18,6 +18,7 @@ from ovos_memory.composite.adapt import (
     read_floor,
     read_history,
     read_hits,
+    read_shares,
     takes_keyword,
 )
 from ovos_memory.composite.gate import Gate
@@ -58,6 +59,7 @@ class Member:
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
         self.is_told_session = True
+        self.reads_times = self._has("time_fit")
         self.score_floor = read_floor(getattr(memory, "score_floor", None))
         if self.is_retriever:
             self._search, self.is_told_session = bind_search(memory.search)
@@ -70,6 +72,10 @@ class Member:
     def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         """Return its hits, best first."""
         return read_hits(self._search(query, session_id, top_k), limit=top_k)
+
+    def time_fit(self, query: str, moments: Sequence[float]) -> list[float]:
+        """Return how well each moment (epoch seconds) fits a time that a query names: 0 not at all, 1 fully."""
+        return read_shares(self.memory.time_fit(query, list(moments)), count=len(moments))
 
     def ranked(self, hits: Sequence[MemoryHit]) -> RankedList:
         """Return hits of its own as fusion takes them."""

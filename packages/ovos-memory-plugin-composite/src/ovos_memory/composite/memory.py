@@ -13,6 +13,7 @@ from ovos_utils.log import LOG
 from ovos_memory.composite.explaining import ExplainedMembers
 from ovos_memory.composite.managing import ManagedMembers
 from ovos_memory.composite.members import Member, load_members, primary_names
+from ovos_memory.composite.named_time import with_named_time
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
 from ovos_memory.core.exchanges import copy_message, is_answered, session_key, window
@@ -219,7 +220,13 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
             timeout_s=self.settings.member_timeout_s,
             session_id=session_id,
         ).answers()
-        lists = [member.ranked(self._in_scope(member, hits, session_id)) for member, hits in answers]
+        lists = with_named_time(
+            [member.ranked(self._in_scope(member, hits, session_id)) for member, hits in answers],
+            text,
+            members=self.members,
+            settings=self.settings,
+            session_id=session_id,
+        )
         settings, least = self.settings, self.settings.retrieval.min_score
         hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
         return hits if least is None else [hit for hit in hits if hit.score >= least]
