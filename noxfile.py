@@ -252,6 +252,14 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def quality(session: nox.Session) -> None:
+    """Recall on recorded conversations: `-- --data FILE [--stored RESULT.json] [--out RESULT.json]`."""
+    env = with_models(session, "models")
+    model = f"--model={env['OVOS_MEMORY_TEST_MODELS']}/all-minilm-l6-v2.gguf"
+    session.run("python", "shared/bench/quality.py", model, *session.posargs, env=env)
+
+
+@nox.session
 def e2e(session: nox.Session) -> None:
     """Real assistants, servers and models around the memories; the newest OVOS, and the oldest that works."""
     env = with_models(session, "e2e") | {"OVOS_MEMORY_TEST_DIST": str(build_wheels(session))}

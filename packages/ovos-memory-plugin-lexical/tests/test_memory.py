@@ -240,6 +240,19 @@ def test_a_named_day_prefers_what_was_said_then():
     assert asked(memory, "what did we cook yesterday", top_k=1) == ["we cooked a meal, dish X"]
 
 
+def test_it_tells_how_well_a_moment_fits_a_named_time():
+    now = 1_704_067_200.0 + 20 * 86_400
+    memory = LexicalMemory({"db_path": ":memory:", "language": "en"}, clock=lambda: now)
+    noon = [1_704_067_200.0 + (day - 0.5) * 86_400 for day in (9, 10, 11, 30)]
+
+    before, then, soon_after, later = memory.time_fit("what did we cook on 10 January 2024?", noon)
+
+    assert (before, then, later) == (0, 1, 0)
+    assert 0 < soon_after < 1
+    assert memory.time_fit("what did we cook?", noon) == [0, 0, 0, 0]
+    assert memory.time_fit("yesterday", []) == []
+
+
 def test_scores_are_positive_finite_and_descending():
     memory = in_memory()
     for number in range(30):

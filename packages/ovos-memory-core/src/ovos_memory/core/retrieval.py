@@ -47,6 +47,8 @@ class RecallingMemory(AgentContextManager):
     plugin_name: ClassVar[str]
     accepts_scope: ClassVar[bool] = True
     """A composite may hand its own ``scope`` to this class."""
+    score_floor: ClassVar[float | None] = None
+    """The score of a text of which :meth:`search` finds nothing; ``None``: unknown.  Fusion ``convex`` counts from it."""
 
     def __init__(
         self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time

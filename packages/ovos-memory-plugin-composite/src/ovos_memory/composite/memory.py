@@ -13,6 +13,7 @@ from ovos_utils.log import LOG
 from ovos_memory.composite.explaining import ExplainedMembers
 from ovos_memory.composite.managing import ManagedMembers
 from ovos_memory.composite.members import Member, load_members, primary_names
+from ovos_memory.composite.named_time import with_named_time
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
 from ovos_memory.core.exchanges import copy_message, is_answered, session_key, window
@@ -210,15 +211,18 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
         return self.settings.scope == "session"
 
     def _fused(self, text: str, session_id: str | None, limit: int) -> list[MemoryHit]:
-        from ovos_memory.core.fusion import RankedList, fuse  # here, for OPM imports every plugin to load one
+        from ovos_memory.core.fusion import fuse  # here, for OPM imports every plugin to load one
 
         ahead, self._turn.search = getattr(self._turn, "search", None), None
         is_under_way = ahead is not None and ahead[0] == (text, session_id, limit)
         asked = ahead[1] if is_under_way else self._ask_retrievers(text, session_id, limit)
-        lists = [
-            RankedList(member.name, self._in_scope(member, hits, session_id), member.weight)
-            for member, hits in asked.answers()
-        ]
+        lists = with_named_time(
+            [member.ranked(self._in_scope(member, hits, session_id)) for member, hits in asked.answers()],
+            text,
+            members=self.members,
+            settings=self.settings,
+            session_id=session_id,
+        )
         settings, least = self.settings, self.settings.retrieval.min_score
         hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
         return hits if least is None else [hit for hit in hits if hit.score >= least]
