@@ -170,5 +170,3 @@ def test_thirty_minutes_of_load_cost_the_same_at_the_end(
     seconds = 60.0 * request.config.option.minutes / len(KINDS_UNDER_LOAD)
     traffic, grown = soak(kind, tmp_path, seconds, request.config.option.seed)
     judge(account, kind, traffic, grown, "16 threads, 1 000 sessions: soak")
-
-

@@ -253,7 +253,7 @@ def _is_grown(record: Record, trace: Trace) -> bool:
     The id alone says nothing: memories number on their own, and one that missed an exchange is behind the others.
     """
     is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
-    asked = record.details.get("question")
+    asked = record.details.get("question") or ""
     return is_same_moment and bool(asked) and identity(asked) == identity(trace.question or "")
 
 

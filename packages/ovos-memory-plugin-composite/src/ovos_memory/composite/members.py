@@ -215,11 +215,12 @@ def _build(
             f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
         )
     block = _own_block(entry, settings, found)
+    make: Callable[..., Any] = found
     if clock is not time.time and takes_keyword(
         found, "clock"
-    ):  # our members live in the time of the composite
-        return found(config=block, clock=clock)
-    return found(config=block)
+    ):  # a member lives in the time of its composite
+        return make(config=block, clock=clock)
+    return make(config=block)
 
 
 def _own_block(entry: MemberSettings, settings: CompositeSettings, found: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ovos_memory.core.state_types import StateStore
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
-"""Record that holds the facts of all sessions under ``scope: global``; no caller's session gets that name, see :func:`record_name`."""
+"""Record with the facts of all sessions under ``scope: global``; no caller's session gets that name (:func:`record_name`)."""
 
 
 class FactStore:
@@ -87,9 +87,7 @@ def book_of(record: Mapping[str, Any] | None) -> FactBook:
     stored = (record or {}).get("facts")
     read = map(Fact.read, stored if isinstance(stored, list) else ())
     next_id = (record or {}).get("next_id")
-    return FactBook(
-        (fact for fact in read if fact is not None), next_id if isinstance(next_id, int) else 1
-    )
+    return FactBook((fact for fact in read if fact is not None), next_id if isinstance(next_id, int) else 1)
 
 
 def record_of(book: FactBook) -> dict[str, Any] | None:
