@@ -253,7 +253,8 @@ class ManagedMemory:
         keeper = self._keeper()
         traces = keeper.remove(is_meant, session_id)
         cleaned = keeper.scrub()
-        return Forgotten({self.plugin_name: len(traces)}, tuple(traces), cleaned.files, cleaned.leftovers)
+        counts = {self.plugin_name: len(traces)}
+        return Forgotten(counts, tuple(traces), cleaned.files, cleaned.leftovers, cleaned.unproven)
 
     def reindex(self, *, progress: Progress | None = None) -> int:
         """Build everything that is derived from the records anew; return how many that took."""

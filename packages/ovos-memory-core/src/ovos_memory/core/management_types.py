@@ -148,12 +148,14 @@ class Forgotten:
         traces: What they said.
         files: Set-aside files and copies that were removed with them.
         leftovers: What could not be cleaned, each a sentence that says what to do; empty: all is clean.
+        unproven: Places where it was deleted and whose files cannot be looked at from here, each a sentence.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
     traces: tuple[Trace, ...] = ()
     files: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -207,9 +209,12 @@ class Scrubbed:
 
     files: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
-        return Scrubbed(self.files + other.files, self.leftovers + other.leftovers)
+        return Scrubbed(
+            self.files + other.files, self.leftovers + other.leftovers, self.unproven + other.unproven
+        )
 
 
 def as_line(record: Record) -> dict[str, Any]:

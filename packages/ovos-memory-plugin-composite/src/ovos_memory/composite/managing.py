@@ -162,6 +162,7 @@ class ManagedMembers:
             tuple(trace for _, part in rounds for trace in part.traces),
             tuple(dict.fromkeys(file for _, part in rounds for file in part.files)),
             (*left, *dict.fromkeys(sentence for _, part in rounds for sentence in part.leftovers)),
+            tuple(dict.fromkeys(sentence for _, part in rounds for sentence in part.unproven)),
         )
 
     def reindex(self, *, progress: Progress | None = None) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +35,10 @@ EMBEDDED_IN_SEARCH = 8
 PUSHED_AT_ONCE = 500
 """Vectors handed over to the store before a call returns; more go behind it."""
 _WRITE_WAIT_S = 10.0
+_REBUILDING = "rebuilding"
+"""Fact of the ledger: which model a rebuild under way is for, and the row it goes on with."""
+_UNCLEAN = "unclean"
+"""Fact of the ledger: deleted texts may still be in the vector store's files."""
 _BATCH = 32
 
 
@@ -149,8 +154,19 @@ class VectorIndex:
             )
         return vectors
 
-    def keep(self, documents: Sequence[Document], vectors: Sequence[Sequence[Floats]]) -> None:
+    def keep(
+        self,
+        documents: Sequence[Document],
+        vectors: Sequence[Sequence[Floats]],
+        *,
+        rebuilt_until: int | None = None,
+    ) -> None:
         """Store vectors and mark their documents done: those that are still stored as they were embedded.
+
+        Args:
+            documents: Whose.
+            vectors: Of each document's windows.
+            rebuilt_until: Note that a rebuild under way goes on with this row.
 
         Raises:
             StoreError: The ledger cannot be written.
@@ -163,6 +179,8 @@ class VectorIndex:
             for document, made in pairs:
                 if (document.id, document.change) not in changed:
                     self.table.put(connection, model, document, made)
+            if rebuilt_until is not None:
+                self.table.set_meta(connection, _REBUILDING, f"{model.fingerprint} {rebuilt_until}")
 
     def record(self, documents: Sequence[Document], *, in_background: bool) -> None:
         """Embed documents that were just recorded, or leave it to the worker.
@@ -200,7 +218,30 @@ class VectorIndex:
         with self._taking_over:
             # Before anything of ours is in the store: two threads at once would take our rows for those of 1.x.
             take_over_1x(self, model)
+        return self._hand_over(model)
+
+    def _hand_over(self, model: Model) -> bool:
+        assert self.mirror is not None
+        with self.ledger.database.read() as connection:
+            is_unclean = self.table.meta(connection, _UNCLEAN) == "yes"
+        if is_unclean:  # another process forgot something while this one had the store
+            self.mirror.scrub(model)
+            self._note_clean()
         return self.mirror.push(model, limit=PUSHED_AT_ONCE)
+
+    def push_removals(self) -> None:
+        """Let the store delete what is gone; a failure is noted and tried again later."""
+        model = self._known_model()
+        if self.mirror is not None and model is not None:
+            self.boundary.call("vector store", lambda: self._hand_over(model), lambda: True)
+
+    def _known_model(self) -> Model | None:
+        """Return the model that was in use last, without loading it: to delete vectors it is not needed."""
+        if self.embedder.is_ready:
+            return self.model()
+        with self.ledger.database.read() as connection:
+            fingerprint = self.table.meta(connection, "fingerprint")
+            return self.table.model_of(connection, fingerprint) if fingerprint else None
 
     def push_all(self) -> None:
         """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
@@ -236,42 +277,63 @@ class VectorIndex:
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every exchange again, those too that were given up, and fill the store anew; return how many.
 
+        An interrupted call is gone on with: how far it came is noted in the ledger with each batch.
+
+        Args:
+            progress: Told how many exchanges are done, of how many.
+
         Raises:
             OvosMemoryError: The model or the ledger cannot be used.
         """
         model = self.model()
         self._refused.clear()
         self.ledger.retry_parked(CONSUMER)
-        total, done = self.ledger.count(), 0
-        batch: list[Document] = []
-        for document in self.ledger.documents():
-            batch.append(document)
-            if len(batch) == _BATCH or done + len(batch) == total:
-                self.keep(batch, self.embed(batch))
-                done += len(batch)
-                batch = []
-                if progress is not None:
-                    progress(done, total)
-        if batch:
-            self.keep(batch, self.embed(batch))
+        with self.ledger.database.read() as connection:
+            start = self._rebuilt_until(connection, model)
+        left, count = self.ledger.count_from(start), 0
+        total = self.ledger.count()
+        for batch in _batches(self.ledger.documents(start=start)):
+            count += len(batch)
+            self.keep(batch, self.embed(batch), rebuilt_until=batch[-1].row + 1)
+            if progress is not None:
+                progress(min(total - left + count, total), total)
         with self.ledger.database.write(_WRITE_WAIT_S) as connection:
             self.table.forget_pushes(connection, model)
+            self.table.set_meta(connection, _REBUILDING, "")
         if self.mirror is not None:
             self.mirror.look_again()
             self.push_all()
-        return done + len(batch)
+        return count
+
+    def _rebuilt_until(self, connection: sqlite3.Connection, model: Model) -> int:
+        """Return the row that an interrupted rebuild with this model goes on with, 0 when there is none."""
+        fingerprint, _, row = (self.table.meta(connection, _REBUILDING) or "").partition(" ")
+        return int(row) if fingerprint == model.fingerprint else 0
 
     def scrub(self) -> list[Path]:
-        """Leave no trace of what was forgotten in the store's files; return the files cleaned.
+        """Leave no trace of what was forgotten in the store's files; return set-aside ones that were removed.
+
+        While the store cannot be used that is noted in the ledger: whoever writes to the store next does it first.
 
         Raises:
-            OvosMemoryError: The model or the store cannot be used just now.
+            OvosMemoryError: The store cannot be used just now, or nothing was ever embedded and the model is not there.
         """
         if self.mirror is None:
             return []
-        cleaned = self.mirror.scrub(self.model())
-        self.push_safely()
-        return cleaned
+        model = self._known_model() or self.model()
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.set_meta(connection, _UNCLEAN, "yes")
+        removed = self.mirror.scrub(model)
+        self._note_clean()
+        if self.embedder.is_ready:
+            self.push_safely()
+        else:
+            self.push_removals()
+        return removed
+
+    def _note_clean(self) -> None:
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.set_meta(connection, _UNCLEAN, "no")
 
     def health(self) -> dict[str, Any]:
         """Return what waits, what was given up and what failed."""
@@ -287,3 +349,14 @@ class VectorIndex:
         """End the worker; called when the last memory is gone."""
         self._worker.close()
         self.ledger.close()
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    for document in documents:
+        batch.append(document)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

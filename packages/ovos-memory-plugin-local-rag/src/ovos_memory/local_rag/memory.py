@@ -108,16 +108,22 @@ class LocalRAGMemory(BaseRetrievalMemory):
         return {**super().stats(), "waiting": self._source.index().health()["pending"]}
 
     def _removed_elsewhere(self, documents: list[Document]) -> None:
-        self._source.index().push_safely()
+        self._source.index().push_removals()
 
     def _clean_elsewhere(self) -> Scrubbed:
         from ovos_memory.core.management_types import Scrubbed
 
         try:
-            return Scrubbed(tuple(map(str, self._source.index().scrub())))
+            removed = tuple(map(str, self._source.index().scrub()))
         except OvosMemoryError as error:
             self.boundary.failed("clean", error)
-            return Scrubbed((), (f"{self.plugin_name}: the vector store could not be cleaned ({error})",))
+            what = f"{self.plugin_name}: the vector store could not be cleaned ({error})"
+            return Scrubbed((), (f"{what}; that is done when it is next written to, or repeat the call",))
+        served = self._source.served_at
+        if served is None:
+            return Scrubbed(removed)
+        told = f"{self.plugin_name}: deleted by key on the server at {served}; its files are not ours to prove"
+        return Scrubbed(removed, (), (told,))
 
     def _rebuild(self, progress: Progress | None) -> int:
         return self._source.index().rebuild(progress)

@@ -243,7 +243,7 @@ class StoreMirror:
                 self._table.note_deleted(connection, waiting)
 
     def scrub(self, model: Model) -> list[Path]:
-        """Leave no trace of what was deleted in the store's files; return the files cleaned.
+        """Leave no trace of what was deleted in the store's files; return set-aside ones that were removed.
 
         A store of one's own is emptied, and filled again by the next hand-over; on a served one rows are deleted.
 

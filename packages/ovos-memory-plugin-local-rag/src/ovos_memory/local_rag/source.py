@@ -82,6 +82,15 @@ class IndexSource:
         )
         return default_path("local_rag", f"{stem}-{where[:8]}.db")
 
+    @property
+    def served_at(self) -> str | None:
+        """Where the vector store is served; ``None`` for one of this machine's files, or none at all."""
+        if self._place is None or not self._place.is_served:
+            return None
+        config = self._place.config
+        port = f":{config['port']}" if config.get("port") else ""
+        return str(config.get("url") or f"{config.get('host')}{port}")
+
     # ------------------------------------------------------------------ opening
     def opened(self) -> VectorIndex | None:
         """Return the index if somebody needed it already."""

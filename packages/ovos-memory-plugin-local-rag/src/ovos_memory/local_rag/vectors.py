@@ -104,6 +104,15 @@ class VectorTable:
         ).fetchone()
         return None if row is None else Model(number, len(row[0]) // 4, self._fingerprint(row[0]), row[1])
 
+    def model_of(self, connection: sqlite3.Connection, fingerprint: str) -> Model | None:
+        """Return the model of a fingerprint."""
+        for number, blob, collection in connection.execute(
+            f"SELECT id, probe, collection FROM {self._p}models"
+        ):
+            if self._fingerprint(blob) == fingerprint:
+                return Model(number, len(blob) // 4, fingerprint, collection)
+        return None
+
     def probe(self, connection: sqlite3.Connection, model: Model) -> Floats:
         """Return a model's vector of the fixed sentence."""
         import numpy as np
