@@ -20,6 +20,7 @@ from ovos_memory.core.management_types import (
     Scrubbed,
     Selection,
     Trace,
+    Trouble,
     as_line,
 )
 from ovos_memory.core.types import Record, SessionSummary
@@ -181,6 +182,14 @@ class ManagedMemory:
             "last_at": last,
             **self._keeper().stats(),
         }
+
+    def examine(self, *, is_offline: bool = False) -> Iterator[Trouble]:
+        """Yield what makes this memory useless and only it can know; nothing is changed or set aside.
+
+        Args:
+            is_offline: Ask no server and load no model.
+        """
+        return iter(())
 
     # ------------------------------------------------------------------ changing
     def edit(

@@ -164,6 +164,25 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that makes a memory silently useless, and what to do about it.
+
+    Attributes:
+        check: Short name of what was looked at.
+        where: Plugin, member or path.
+        what: What is wrong.
+        remedy: What to do.
+        level: ``problem``, or ``advice`` where it may be meant so.
+    """
+
+    check: str
+    where: str
+    what: str
+    remedy: str
+    level: str = "problem"
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What ``import_records`` did.
 

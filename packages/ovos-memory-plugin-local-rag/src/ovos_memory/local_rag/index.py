@@ -128,6 +128,13 @@ class VectorIndex:
             )
             self._worker.wake()
 
+    def is_new_model(self) -> bool:
+        """Return whether the ledger has vectors, and none of the model that is loaded; enters nothing."""
+        probe = self.embedder.probe()
+        with self.ledger.database.read() as connection:
+            known = self.table.meta(connection, "fingerprint")
+            return known is not None and self.table.find_model(connection, probe) is None
+
     def fingerprint(self) -> str:
         """Return the fingerprint of the model in use, or of the last one while none is loaded."""
         if self.embedder.is_ready:

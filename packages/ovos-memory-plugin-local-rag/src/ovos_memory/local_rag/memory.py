@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
-    from ovos_memory.core.management_types import Progress, Scrubbed
+    from ovos_memory.core.management_types import Progress, Scrubbed, Trouble
     from ovos_memory.local_rag.settings import LocalRAGSettings
     from ovos_memory.local_rag.source import IndexSource
 
@@ -106,6 +106,12 @@ class LocalRAGMemory(BaseRetrievalMemory):
     def stats(self) -> dict[str, Any]:
         """Return how much there is, and how many documents wait for their vectors."""
         return {**super().stats(), "waiting": self._source.index().health()["pending"]}
+
+    def examine(self, *, is_offline: bool = False) -> Iterator[Trouble]:
+        """Yield what keeps exchanges from being recalled by meaning; see ``ManagedMemory.examine``."""
+        from ovos_memory.local_rag.examining import examine
+
+        return examine(self._source, plugin=self.plugin_name, is_offline=is_offline)
 
     def _removed_elsewhere(self, documents: list[Document]) -> None:
         self._source.index().push_removals()

@@ -91,6 +91,11 @@ class IndexSource:
         port = f":{config['port']}" if config.get("port") else ""
         return str(config.get("url") or f"{config.get('host')}{port}")
 
+    @property
+    def place(self) -> StorePlace | None:
+        """The vector store that the settings name."""
+        return self._place
+
     # ------------------------------------------------------------------ opening
     def opened(self) -> VectorIndex | None:
         """Return the index if somebody needed it already."""
