@@ -592,7 +592,9 @@ def test_files_that_another_process_had_are_cleaned_by_whoever_writes_next(stack
     memory = stack.restart()
     tell(memory, "good night")
     assert "wifi" not in str(stack.rows()) and len(stack.rows()) == len(FACTS)
-    assert "delete_collection" in stack.store.calls  # all of it is written anew, so that its files can be cleaned
+    assert (
+        "delete_collection" in stack.store.calls
+    )  # all of it is written anew, so that its files can be cleaned
     stack.store.calls.clear()
     tell(memory, "good morning")
     assert "delete_collection" not in stack.store.calls

@@ -11,6 +11,7 @@ import click
 
 from ovos_memory.cli.options import NOTHING, json_option, managed, memory_option, session_option
 from ovos_memory.cli.output import Output, moment, one_line
+from ovos_memory.cli.statistics import show_stats
 from ovos_memory.cli.target import Target
 
 if TYPE_CHECKING:
@@ -184,4 +185,4 @@ def stats(target: Target, is_json: bool) -> None:
     if is_json:
         out.json(told)
     else:
-        out.facts(told)
+        show_stats(out, told)

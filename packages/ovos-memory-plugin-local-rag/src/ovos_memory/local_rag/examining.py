@@ -82,7 +82,9 @@ def _store(source: IndexSource, place: StorePlace, plugin: str, *, is_offline: b
     names = ", ".join(path.name for path in aside if not str(path).startswith(ledger))
     if names:
         what = f"a damaged vector store was set aside in {folder}: {names}"
-        yield Trouble("set aside", plugin, what, "delete it: all of it was filled again from the ledger", "advice")
+        yield Trouble(
+            "set aside", plugin, what, "delete it: all of it was filled again from the ledger", "advice"
+        )
 
 
 def _answers(place: StorePlace) -> bool:

@@ -128,7 +128,9 @@ class LocalRAGMemory(BaseRetrievalMemory):
         served = self._source.served_at
         if served is None:
             return Scrubbed(removed)
-        told = f"{self.plugin_name}: deleted by key on the server at {served}; its files are not ours to prove"
+        told = (
+            f"{self.plugin_name}: deleted by key on the server at {served}; its files are not ours to prove"
+        )
         return Scrubbed(removed, (), (told,))
 
     def _rebuild(self, progress: Progress | None) -> int:
