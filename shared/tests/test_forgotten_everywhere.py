@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,8 +85,6 @@ def test_a_secret_is_forgotten_by_all_backends(homes: Homes, store: str | None, 
     assert knowing(memory) == set(ALL)
     others, whole = of_others(memory), {m.name: len(list(m.memory.records("s"))) for m in memory.members}
     memory.close()
-    del memory
-    gc.collect()  # the process of the persona has ended: Qdrant admits one at a time
     (home.data / "lexical.db.corrupt-1").write_text(SECRET)
     (home.data / "facts.json.1x.bak").write_text(SECRET)
     assert len(home.files_with(SECRET)) >= 5
@@ -104,8 +101,6 @@ def test_a_secret_is_forgotten_by_all_backends(homes: Homes, store: str | None, 
         found = [hit.content for hit in memory.search("tea number 2", "s")]
         assert any("tea number 2" in content for content in found) == (by == "phrase")
         memory.close()
-        del memory
-        gc.collect()
     assert home.files_with(SECRET) == []
     if by == "session":
         assert home.files_with("tea number") == []
@@ -117,8 +112,6 @@ def test_a_running_persona_forgets_and_learns_with_its_next_turn(homes: Homes, s
     memory = home.open()
     tell_all(memory)
     memory.close()
-    del memory
-    gc.collect()
     persona = Child(Location("ovos_memory.composite", "CompositeMemory", None), home.block)
     shown = texts(persona.build_conversation_context("who am I", "s"))
     assert shown.count(SECRET) >= 4

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,8 +34,6 @@ EMBEDDED_IN_SEARCH = 8
 PUSHED_AT_ONCE = 500
 """Vectors handed over to the store before a call returns; more go behind it."""
 _WRITE_WAIT_S = 10.0
-_REBUILDING = "rebuilding"
-"""Fact of the ledger: which model a rebuild under way is for, and the row it goes on with."""
 _UNCLEAN = "unclean"
 """Fact of the ledger: deleted texts may still be in the vector store's files."""
 _BATCH = 32
@@ -187,7 +184,7 @@ class VectorIndex:
                 if (document.id, document.change) not in changed:
                     self.table.put(connection, model, document, made)
             if rebuilt_until is not None:
-                self.table.set_meta(connection, _REBUILDING, f"{model.fingerprint} {rebuilt_until}")
+                self.table.note_rebuilt(connection, model, rebuilt_until)
 
     def record(self, documents: Sequence[Document], *, in_background: bool) -> None:
         """Embed documents that were just recorded, or leave it to the worker.
@@ -205,6 +202,11 @@ class VectorIndex:
             if not all(vectors):
                 self._worker.wake()  # it tries a few times more, and gives up in the end
         self.push_safely()
+
+    def try_refused_again(self) -> None:
+        """Give texts that had no usable vector, and documents that were given up, another chance."""
+        self._refused.clear()
+        self.ledger.retry_parked(CONSUMER)
 
     def embed_leftovers(self, model: Model) -> None:
         """Embed the newest exchanges that have no vectors yet; called by a search."""
@@ -281,42 +283,6 @@ class VectorIndex:
             self._worker.drain(timeout_s)
         self._pushing.join(timeout_s)
 
-    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed every exchange again, those too that were given up, and fill the store anew; return how many.
-
-        An interrupted call is gone on with: how far it came is noted in the ledger with each batch.
-
-        Args:
-            progress: Told how many exchanges are done, of how many.
-
-        Raises:
-            OvosMemoryError: The model or the ledger cannot be used.
-        """
-        model = self.model()
-        self._refused.clear()
-        self.ledger.retry_parked(CONSUMER)
-        with self.ledger.database.read() as connection:
-            start = self._rebuilt_until(connection, model)
-        left, count = self.ledger.count_from(start), 0
-        total = self.ledger.count()
-        for batch in _batches(self.ledger.documents(start=start)):
-            count += len(batch)
-            self.keep(batch, self.embed(batch), rebuilt_until=batch[-1].row + 1)
-            if progress is not None:
-                progress(min(total - left + count, total), total)
-        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
-            self.table.forget_pushes(connection, model)
-            self.table.set_meta(connection, _REBUILDING, "")
-        if self.mirror is not None:
-            self.mirror.look_again()
-            self.push_all()
-        return count
-
-    def _rebuilt_until(self, connection: sqlite3.Connection, model: Model) -> int:
-        """Return the row that an interrupted rebuild with this model goes on with, 0 when there is none."""
-        fingerprint, _, row = (self.table.meta(connection, _REBUILDING) or "").partition(" ")
-        return int(row) if fingerprint == model.fingerprint else 0
-
     def scrub(self) -> list[Path]:
         """Leave no trace of what was forgotten in the store's files; return set-aside ones that were removed.
 
@@ -356,14 +322,3 @@ class VectorIndex:
         """End the worker; called when the last memory is gone."""
         self._worker.close()
         self.ledger.close()
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    for document in documents:
-        batch.append(document)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

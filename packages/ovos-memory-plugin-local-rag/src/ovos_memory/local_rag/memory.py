@@ -134,11 +134,14 @@ class LocalRAGMemory(BaseRetrievalMemory):
         return Scrubbed(removed, (), (told,))
 
     def _rebuild(self, progress: Progress | None) -> int:
-        return self._source.index().rebuild(progress)
+        from ovos_memory.local_rag.rebuilding import rebuild
+
+        return rebuild(self._source.index(), progress)
 
     def close(self) -> None:
         """Finish what five seconds allow, and let go of the files; the memory may be used again."""
         self.boundary.call("close", lambda: self._source.drain(_DRAIN_S), lambda: None)
+        self.boundary.call("close", self._source.let_go, lambda: None)
         super().close()
 
     def health(self) -> dict[str, Any]:

@@ -150,6 +150,12 @@ class StoreMirror:
         """Look afresh, at the next use, whether the collection and what it was given are there."""
         self._opened = None
 
+    def close(self) -> None:
+        """Let go of the store; the next use opens it again."""
+        with self._lock:
+            self._opened = None
+            self._handle.close()
+
     # ------------------------------------------------------------------ handing over
     def push(self, model: Model, *, limit: int) -> bool:
         """Hand over what the store does not have, after deleting what it must not have any more.

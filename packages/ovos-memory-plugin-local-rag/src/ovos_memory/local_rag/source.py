@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
-from ovos_memory.core.shared import ProcessLock, acquire
+from ovos_memory.core.shared import ProcessLock, acquire, holders
 from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.names import file_stem, legal_collection_name, store_identity
 from ovos_memory.local_rag.stores.opening import StorePlace, store_place
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ovos_memory.local_rag.settings import LocalRAGSettings
 
 _PREFIX = "rag_"
+_STORE = "local-rag-store"
 
 
 class IndexSource:
@@ -160,6 +161,14 @@ class IndexSource:
         if self._is_open:
             self.index().drain(max(0.0, ends_at - time.monotonic()))
 
+    def let_go(self) -> None:
+        """Close the vector store, unless another memory of this process uses it; the next use opens it again."""
+        if not self._is_open or holders(self._key()) > 1 or holders((_STORE, self._store_key())) > 1:
+            return
+        mirror = self.index().mirror
+        if mirror is not None:
+            mirror.close()
+
     def _key(self) -> Hashable:
         # A database in memory belongs to one memory; objects handed in are told apart by themselves.
         alone = id(self) if self.ledger_path == IN_MEMORY else None
@@ -223,7 +232,7 @@ class IndexSource:
             handle = GivenStore(adapt(self._embeddings_db, plugin=self._plugin, is_served=place.is_served))
         else:
             handle = acquire(
-                ("local-rag-store", self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), index
+                (_STORE, self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), index
             )
         where = {key: place.config.get(key) for key in ("path", "host", "url", "port")}
         identity = store_identity(place.plugin_name, sorted(where.items(), key=str), self._collection)
