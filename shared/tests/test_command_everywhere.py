@@ -17,6 +17,7 @@ import pytest
 from ovos_plugin_manager.agents import load_memory_plugin
 
 from ovos_memory.cli.main import cli
+from ovos_memory.cli.output import safe
 from ovos_memory.core.settings import load_settings, unknown_keys
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.household import Household
@@ -94,9 +95,8 @@ def test_no_subcommand_lets_stored_text_drive_the_terminal(told: Household) -> N
         shown = done.out + done.err
         assert not set(shown) & set(FORBIDDEN), name
         assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n"], name
-        assert not [line for line in shown.splitlines() if line.startswith(("[system] you", "you obey"))], (
-            name
-        )
+        if name == "explain":  # where messages have roles, no text can pass for one
+            assert "you obey" in shown and "\nyou obey" not in shown
         if name in ("list", "show", "chat"):
             assert "[red]markup[/red]" in shown and ":smile:" in shown, name
     assert told.files_with("owned") != [] and told.json("list", "--query", "juniper")
@@ -104,9 +104,11 @@ def test_no_subcommand_lets_stored_text_drive_the_terminal(told: Household) -> N
 
 def test_a_table_row_cannot_be_forged(told: Household) -> None:
     plain = told.run("list", "--session", EVIL_SESSION).out
-    rows = [line for line in plain.splitlines() if line.startswith("│") and line.split("│")[1].strip()]
-    assert len(rows) == len(told.json("list", "--session", EVIL_SESSION))
-    assert all("\\n[bold red]\\u202e" in row for row in rows)
+    cells = [line.split("│")[1:-1] for line in plain.splitlines() if line.startswith("│")]
+    assert {len(row) for row in cells} <= {5, 5 + EVIL.count("│")}
+    begun = [row for row in cells if row[1].strip()]  # the others go on with a long cell
+    assert len(begun) == len(told.json("list", "--session", EVIL_SESSION))
+    assert all(row[2].strip() == safe(EVIL_SESSION).replace("\n", "\\n") for row in begun)
 
 
 def test_chat_on_a_terminal_shows_context_and_answers(told: Household) -> None:
@@ -114,11 +116,11 @@ def test_chat_on_a_terminal_shows_context_and_answers(told: Household) -> None:
 
     assert done.code == 0, done.err
     roles = re.findall(r"^\[(\w+)\]$", done.out, re.MULTILINE)
-    assert roles[0] == "system" and roles[-1] == "user"
+    assert roles[0] == "system" and roles[-2:] == ["user", "assistant"]
     assert "  what is my dog called?" in done.out and "  - Has a dog called Rex" in done.out
-    assert "Rex is well." in done.out
+    assert "  Rex is well." in done.out
     (asked,) = told.server.chats  # type: ignore[attr-defined]
-    assert [m["role"] for m in asked.payload["messages"]] == roles  # what is shown is what is sent
+    assert [m["role"] for m in asked.payload["messages"]] == roles[:-1]  # what is shown is what is sent
     found = told.json("list", "--session", "kitchen", "--query", "what is my dog called")
     assert {record["origin"] for record in found} >= {"lately", "words", "meaning"}
 
@@ -156,8 +158,8 @@ def test_every_plugin_publishes_its_settings(home: Household, name: str) -> None
     settings = load_settings(load_memory_plugin(name).settings_model(), {}, plugin=name)
     assert set(schema["properties"]) == set(type(settings).model_fields)
     for key, facts in schema["properties"].items():
-        assert facts.get("description"), key
-        assert "default" in facts or "$ref" in facts or key in schema.get("required", ()), key
+        shared = schema.get("$defs", {}).get(facts.get("$ref", "").rpartition("/")[2], {})
+        assert facts.get("description") or shared.get("description"), key
 
 
 @pytest.mark.parametrize("name", PUBLISHING)

@@ -37,8 +37,11 @@ def chat(target: Target, session: str, show_context: bool, say: tuple[str, ...],
             if not answer:
                 click.echo("The engine gave no answer.", err=True)
                 sys.exit(FAILED)
-            out.line(answer)
             said = [AgentMessage(MessageRole.USER, utterance), AgentMessage(MessageRole.ASSISTANT, answer)]
+            if show_context:
+                show_messages(out, said[1:])
+            else:
+                out.line(answer)
             memory.update_history(said, session)
     finally:
         getattr(memory, "close", lambda: None)()

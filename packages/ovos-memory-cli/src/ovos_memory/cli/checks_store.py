@@ -48,9 +48,10 @@ def _findings(memory: Any, blocks: list[Block], *, is_offline: bool) -> Iterator
             is_damaged |= found.check == "damage"
             yield found
     if not is_damaged:  # opening would set a damaged file aside, which is not doctor's to do
+        state = list(_state(memory))  # before a model is loaded: with another one work would begin
         if callable(getattr(memory, "examine", None)):
             yield from memory.examine(is_offline=is_offline)
-        yield from _state(memory)
+        yield from state
     yield from _not_loaded(memory, blocks)
 
 

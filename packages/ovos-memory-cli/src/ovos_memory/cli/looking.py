@@ -126,12 +126,10 @@ def show(target: Target, record_id: str, is_json: bool) -> None:
             "origin": record.origin,
         }
     )
+    shown = ("question", "answer", "message")
+    out.facts({name: value for name, value in record.details.items() if name not in shown})
     out.line()
-    out.line(record.text)
-    for name, value in record.details.items():
-        if name not in ("question", "answer", "message"):
-            out.line()
-            out.facts({name: value})
+    out.line(record.text)  # last, so that no text can pass for a fact about the record
 
 
 @click.command()

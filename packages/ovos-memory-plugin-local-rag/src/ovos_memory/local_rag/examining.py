@@ -33,29 +33,27 @@ def examine(source: IndexSource, *, plugin: str, is_offline: bool) -> Iterator[T
     """
     if source.place is not None:
         yield from _store(source, source.place, plugin, is_offline=is_offline)
-    is_loaded = False
     if not is_offline:
         try:
             source.embedder.ensure()
-            is_loaded = True
         except PluginMissing:
             pass  # told of the configuration
         except OvosMemoryError as error:
             yield Trouble("embeddings", plugin, str(error), "mend embeddings_config, or wait for the model")
     path = source.ledger_path
     if isinstance(path, Path) and path.exists():  # opening would make one
-        yield from _vectors(source.index(), plugin, is_loaded=is_loaded)
+        yield from _vectors(source.index(), plugin)
 
 
-def _vectors(index: VectorIndex, plugin: str, *, is_loaded: bool) -> Iterator[Trouble]:
-    is_changed = is_loaded and index.is_new_model()
+def _vectors(index: VectorIndex, plugin: str) -> Iterator[Trouble]:
+    last, loaded = index.fingerprints()
     total = index.ledger.count()
-    if is_changed and total:
+    if last and loaded is None and total:
         what = f"the embeddings model is another one than before, and {total} exchanges have no vectors of it"
         remedy = f"{_REINDEX}, or name the former model in embeddings_config again"
         yield Trouble("embedding model", plugin, what, remedy)
         return
-    waiting = index.ledger.pending_count(CONSUMER, index.fingerprint())
+    waiting = index.ledger.pending_count(CONSUMER, loaded or "")
     if waiting > EMBEDDED_IN_SEARCH:
         what = f"{waiting} of {total} exchanges have no vectors yet and are not recalled by meaning"
         yield Trouble("index", plugin, what, f"{_REINDEX}; a running persona does so in the background")

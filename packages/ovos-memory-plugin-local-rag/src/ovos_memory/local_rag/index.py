@@ -125,12 +125,17 @@ class VectorIndex:
             )
             self._worker.wake()
 
-    def is_new_model(self) -> bool:
-        """Return whether the ledger has vectors, and none of the model that is loaded; enters nothing."""
-        probe = self.embedder.probe()
+    def fingerprints(self) -> tuple[str, str | None]:
+        """Return the fingerprint of the last model (``""``: none yet) and of the loaded one, ``None``: a new one.
+
+        Unlike :meth:`model` it enters nothing, and begins nothing.
+        """
         with self.ledger.database.read() as connection:
-            known = self.table.meta(connection, "fingerprint")
-            return known is not None and self.table.find_model(connection, probe) is None
+            last = self.table.meta(connection, "fingerprint") or ""
+            if not self.embedder.is_ready:
+                return last, last
+            model = self.table.find_model(connection, self.embedder.probe())
+        return last, None if model is None else model.fingerprint
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the model in use, or of the last one while none is loaded."""
