@@ -157,6 +157,14 @@ def alone(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, as a site in `.cache/site`; a broken link or reference is an error."""
+    sync(session, "docs")
+    env = {"NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore::DeprecationWarning"}
+    session.run("mkdocs", "build", "--strict", "--config-file=shared/mkdocs.yml", *session.posargs, env=env)
+
+
+@nox.session
 def tox(session: nox.Session) -> None:
     """Each package alone on this Python, as uv.lock says; `-- -e py312-core-lowest` runs what is named."""
     sync(session, "tox", packages=False)
@@ -234,7 +242,7 @@ def llama_wheel(session: nox.Session) -> Path:
     return next(folder.glob(pattern))
 
 
-CI = ("lint", "types", "layers", "wheels", "alone", "demo", "slow", "models", "tox")
+CI = ("lint", "types", "layers", "wheels", "docs", "alone", "demo", "slow", "models", "tox")
 
 
 @nox.session(venv_backend="none")

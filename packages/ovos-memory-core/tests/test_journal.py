@@ -261,6 +261,27 @@ def test_what_cannot_be_written_is_held_visible_and_written_in_order(store: Stor
     assert journal.health() == {"held": 0, "lost": 0, "store_error": None}
 
 
+def test_all_documents_come_with_what_is_held_in_its_newest_form(store: Store, journal: Journal) -> None:
+    journal.record([user("q0"), assistant("a0")], "s")
+    journal.record([user("other"), assistant("a")], "t")
+    store.error = StoreLocked("held by another process")
+    journal.record([assistant("more")], "s")
+    journal.record([user("q1"), assistant("a1")], "s")
+
+    assert [(d.id, d.answer) for d in journal.documents("s")] == [("s_0", "a0\nmore"), ("s_1", "a1")]
+    assert {d.session_id for d in journal.documents()} == {"s", "t"}
+
+
+def test_documents_of_a_store_that_cannot_be_read_are_those_held(store: Store) -> None:
+    store.error = StoreUnavailable("no such disk")
+    boundary = Boundary("p")
+    journal = Journal(store.open, boundary=boundary)
+    journal.record([user("q"), assistant("a")], "s")
+
+    assert [d.question for d in journal.documents()] == ["q"]
+    assert boundary.counts()["search"]["failures"] == 1
+
+
 def test_a_store_that_cannot_be_opened_is_opened_later(store: Store) -> None:
     store.error = StoreUnavailable("no such folder")
     journal = store.journal()

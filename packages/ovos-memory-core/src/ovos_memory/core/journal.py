@@ -60,6 +60,7 @@ class Journal:
         on_stored: Callable[[list[Document]], None] | None = None,
     ) -> None:
         self._clock = clock
+        self._boundary = boundary
         self._backlog = Backlog(open_ledger, boundary=boundary, on_stored=on_stored)
         self._open: LruDict[str, list[AgentMessage]] = LruDict(MAX_OPEN_SESSIONS)
         self._locks = [threading.Lock() for _ in range(64)]
@@ -155,6 +156,22 @@ class Journal:
         said = [copy_message(m) for d in current for m in d.messages]
         said += [copy_message(m) for m in self._open.get(session_id) or ()]
         return whole_tool_turns(append_turns([], said))
+
+    def documents(self, session_id: str | None = None) -> Iterator[Document]:
+        """Yield every accepted document, oldest first, those that are not on disk yet last.
+
+        While the ledger cannot be read only the latter come, and the failure is counted.
+
+        Args:
+            session_id: Only this session's; ``None``: all.
+        """
+        held = {document.id: document for document in self._backlog.held(session_id)}
+        try:
+            for document in self.ledger.documents(session_id=session_id):
+                yield held.pop(document.id, document)
+        except StoreError as error:
+            self._boundary.failed("search", error, session_id=session_id)
+        yield from held.values()
 
     def held(self, session_id: str | None = None) -> list[Document]:
         """Return accepted documents that are not on disk yet (ids may still change)."""
