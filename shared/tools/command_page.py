@@ -1,4 +1,4 @@
-"""The page of the ``ovos-memory`` command, made of its own help: ``python shared/tools/command_page.py``.
+"""The page of the ``ovos-memory`` command, made of its README and its help: ``python shared/tools/command_page.py``.
 
 ``shared/tests/test_command_page.py`` fails when page and help differ.
 """
@@ -10,24 +10,24 @@ from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
 _MOST_WIDE = 100
-_INTRODUCTION = """# The command `ovos-memory`
+_README = Path(__file__).parents[2] / "packages" / "ovos-memory-cli" / "README.md"
+_HELP = """## Every subcommand's help
 
-What each subcommand takes, as `ovos-memory SUBCOMMAND --help` prints it. What it is for, which memory is meant, the
-export format, exit codes and shell completion: see the
-[README of ovos-memory-cli](../../packages/ovos-memory-cli/README.md).
-
-This page is made by `shared/tools/command_page.py`; do not edit it.
+As `ovos-memory SUBCOMMAND --help` prints it.
 """
 
 
 def page() -> str:
-    """Return the page as the installed command's help makes it."""
+    """Return the page: the package's README, and what the installed command's help says."""
     import click
 
     from ovos_memory.cli.main import cli
 
     context = click.Context(cli, info_name="ovos-memory", **cli.context_settings)
-    parts = [_INTRODUCTION, _section(cli, "ovos-memory", None)]
+    readme = _README.read_text(encoding="utf-8").replace(
+        "# ovos-memory-cli\n", "# The command `ovos-memory`\n", 1
+    )
+    parts = [readme, _HELP, _section(cli, "ovos-memory", None)]
     parts += [_section(cli.commands[name], name, context) for name in sorted(cli.commands)]
     return "\n".join(parts)
 
@@ -39,7 +39,7 @@ def _section(command: Any, name: str, parent: Any) -> str:
     with click.Context(command, info_name=name, parent=parent, **settings) as context:
         text = command.get_help(context)
     plain = "\n".join(line.rstrip() for line in text.splitlines())
-    return f"## {name}\n\n```\n{plain}\n```\n"
+    return f"### {name}\n\n```\n{plain}\n```\n"
 
 
 if __name__ == "__main__":
