@@ -25,10 +25,11 @@ from ovos_memory.testing.messages import texts
 
 GROUP = "opm.agents.memory"
 OURS = sorted(p.name for p in metadata.entry_points(group=GROUP) if p.value.startswith("ovos_memory."))
-PUBLISHING = [
-    name for name in OURS if name not in ("ovos-memory-plugin-entity", "ovos-memory-plugin-longterm")
-]
-"""Those whose sample configurations there are."""
+PUBLISHING = sorted(
+    point.name.removesuffix(".config")
+    for point in metadata.entry_points(group=f"{GROUP}.config")
+    if point.value.startswith("ovos_memory.")
+)
 EVIL_SESSION = "evil\x1b[2J\n[bold red]\u202e"
 EVIL = (
     "\x1b]0;owned\x07\x1b[31mred [red]markup[/red] [link=file:///etc]here[/link] :smile: \u202egnp.exe\u2066 \x9b2J"
@@ -74,12 +75,18 @@ def calls(home: Household) -> dict[str, list[str]]:
         "search": ["markup"],
         "explain": ["markup", "--session", EVIL_SESSION],
         "stats": [],
-        "edit": [evil, "--answer", f"corrected {EVIL}"],
+        "edit": [evil, "--answer", f"corrected {EVIL}".replace("\0", "")],
         "export": [file],
         "import": [file],
         "recover": [str(home.data / "lexical.db")],
         "reindex": [],
-        "chat": ["--say", f"how is Rex? {EVIL}", "--show-context", "--session", EVIL_SESSION],
+        "chat": [
+            "--say",
+            f"how is Rex? {EVIL}".replace("\0", ""),
+            "--show-context",
+            "--session",
+            EVIL_SESSION,
+        ],
         "doctor": [],
         "plugins": [],
         "forget --dry-run": ["--query", "markup"],
