@@ -192,12 +192,12 @@ def test_samples_are_configurations_that_work(home: Household, name: str) -> Non
     ],
 )
 def test_shells_complete(home: Household, shell: str, words: str, expected: set[str]) -> None:
-    source = home.run_with({"_OVOS_MEMORY_COMPLETE": f"{shell}_source"})
+    source = home.run_afresh({"_OVOS_MEMORY_COMPLETE": f"{shell}_source"})
     assert source.code == 0 and "ovos-memory" in source.out and "_OVOS_MEMORY_COMPLETE" in source.out
 
     last = words.split()[-1]
     told = {"COMP_WORDS": words, "COMP_CWORD": last if shell == "fish" else str(len(words.split()) - 1)}
-    offered = home.run_with({"_OVOS_MEMORY_COMPLETE": f"{shell}_complete", **told}).out
+    offered = home.run_afresh({"_OVOS_MEMORY_COMPLETE": f"{shell}_complete", **told}).out
     assert {word for word in re.split(r"[\s,]+", offered) if word.startswith(last)} >= expected
     assert "Traceback" not in offered
 

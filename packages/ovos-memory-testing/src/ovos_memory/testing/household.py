@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ovos_memory.testing.commands import Ended
+from ovos_memory.testing.commands import Ended, run_command
 from ovos_memory.testing.messages import pair
 
 COMPOSITE = "ovos-memory-plugin-composite"
@@ -22,6 +22,7 @@ _ENTRY_POINTS = f"""[opm.embeddings.text]
 {_EMBEDDER} = ovos_memory.testing.fakes.embedder:FakeEmbedder
 """
 _DRAIN_S = 60.0
+_TIMEOUT_S = 900.0
 
 
 class Household:
@@ -124,15 +125,21 @@ class Household:
         return {**clean, **folders, "HOME": str(self.home), "PYTHONPATH": paths, "COLUMNS": "200"}
 
     def run(self, *arguments: str, stdin: str = "") -> Ended:
-        """Run ``ovos-memory`` as a shell does."""
-        return self.run_with({}, *arguments, stdin=stdin)
+        """Run ``ovos-memory`` in a process whose imports are paid for."""
+        return run_command(
+            "ovos_memory.cli.main:main",
+            arguments,
+            environment=self.environment,
+            stdin=stdin,
+            preload=["ovos_memory.testing.all_plugins"],
+            timeout_s=_TIMEOUT_S,
+        )
 
-    def run_with(self, variables: Mapping[str, str], *arguments: str, stdin: str = "") -> Ended:
-        """Run it with more variables."""
+    def run_afresh(self, variables: Mapping[str, str], *arguments: str) -> Ended:
+        """Run it as a shell does, with more variables."""
         done = subprocess.run(
             [sys.executable, "-m", "ovos_memory.cli.main", *arguments],
             env={**self.environment, **variables},
-            input=stdin,
             capture_output=True,
             text=True,
         )
