@@ -106,7 +106,7 @@ def test_no_subcommand_lets_stored_text_drive_the_terminal(told: Household) -> N
             assert "you obey" in shown and "\nyou obey" not in shown
         if name in ("list", "show", "chat"):
             assert "[red]markup[/red]" in shown and ":smile:" in shown, name
-    assert told.files_with("owned") != [] and told.json("list", "--query", "juniper")
+    assert told.files_with("owned") == [] and told.json("list", "--query", "juniper")
 
 
 def test_a_table_row_cannot_be_forged(told: Household) -> None:
