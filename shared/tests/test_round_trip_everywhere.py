@@ -57,4 +57,4 @@ def test_fifty_thousand_records_come_back(tmp_path: Path, member: str) -> None:
         for query in QUERIES:
             hits = [(hit["source"], hit["content"], hit["score"]) for hit in first.json("search", query)]
             again = [(hit["source"], hit["content"], hit["score"]) for hit in second.json("search", query)]
-            assert len(hits) == 5 and again == hits
+            assert hits and again == hits

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ovos_utils.log import LOG
 
 from ovos_memory.core.boundary import Boundary
-from ovos_memory.core.errors import BadReply, OvosMemoryError
+from ovos_memory.core.errors import BadReply, OvosMemoryError, StoreUnavailable
 from ovos_memory.core.shared import LruDict, ProcessLock
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import Worker
@@ -19,6 +20,7 @@ from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.common_words import CommonWords
 from ovos_memory.local_rag.consumer import CONSUMER, VectorConsumer
 from ovos_memory.local_rag.exact import ExactSearch
+from ovos_memory.local_rag.patience import OwnThread
 from ovos_memory.local_rag.takeover import take_over_1x
 
 if TYPE_CHECKING:
@@ -68,6 +70,13 @@ class VectorIndex:
         self.embedder = embedder
         self.mirror: StoreMirror | None = None
         """The vector store; ``None``: the ledger's own vectors are all there is."""
+        self.beside = OwnThread(
+            "memory-vector-store-calls",
+            lambda why: StoreUnavailable(
+                f"{plugin}: vector store is held up: {why}; answers come from the ledger's own vectors"
+            ),
+        )
+        """Where everything that asks the store runs: one that hangs holds up nobody for longer than a turn waits."""
         self.exact = ExactSearch(ledger.database, table)
         self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
         self.plugin = plugin
@@ -202,8 +211,12 @@ class VectorIndex:
             return
         for start in range(0, len(documents), _BATCH):
             part = documents[start : start + _BATCH]
-            vectors = self.embed(part)
-            self.keep(part, vectors)
+            try:
+                vectors = self.embed(part)
+                self.keep(part, vectors)
+            except OvosMemoryError:
+                self._worker.wake()  # it waits until the model, or the ledger, is there again
+                raise
             if not all(vectors):
                 self._worker.wake()  # it tries a few times more, and gives up in the end
         self.push_safely()
@@ -223,8 +236,13 @@ class VectorIndex:
     # ------------------------------------------------------------------ the vector store
     def push_safely(self) -> None:
         """Hand new vectors over to the store; a failure is noted and tried again later."""
-        if self.mirror is not None and not self.boundary.call("vector store", self._push, lambda: True):
+        if self.mirror is not None and not self.boundary.call(
+            "vector store", self._push_beside, lambda: True
+        ):
             self._pushing.start(self.push_all)
+
+    def _push_beside(self) -> bool:
+        return self.beside.run(self._push)
 
     def _push(self) -> bool:
         assert self.mirror is not None
@@ -247,7 +265,8 @@ class VectorIndex:
         """Let the store delete what is gone; a failure is noted and tried again later."""
         model = self._known_model()
         if self.mirror is not None and model is not None:
-            self.boundary.call("vector store", lambda: self._hand_over(model), lambda: True)
+            hand_over = partial(self.beside.run, partial(self._hand_over, model))
+            self.boundary.call("vector store", hand_over, lambda: True)
 
     def _known_model(self) -> Model | None:
         """Return the model that was in use last, without loading it: to delete vectors it is not needed."""
@@ -260,7 +279,7 @@ class VectorIndex:
     def push_all(self) -> None:
         """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
         while not self._pushing.is_stopping.is_set():
-            if self.boundary.call("vector store", self._push, lambda: True):
+            if self.boundary.call("vector store", self._push_beside, lambda: True):
                 return
 
     def push_behind(self) -> None:
@@ -278,7 +297,7 @@ class VectorIndex:
         self.embedder.ensure()
         model = self.model()
         if self.mirror is not None:
-            self._push()
+            self._push_beside()
         if self.ledger.pending_count(CONSUMER, model.fingerprint):
             self._worker.wake()
 
@@ -296,12 +315,13 @@ class VectorIndex:
         Raises:
             OvosMemoryError: The store cannot be used just now, or nothing was ever embedded and the model is not there.
         """
-        if self.mirror is None:
+        mirror = self.mirror
+        if mirror is None:
             return []
         model = self._known_model() or self.model()
         with self.ledger.database.write(_WRITE_WAIT_S) as connection:
             self.table.set_meta(connection, _UNCLEAN, "yes")
-        removed = self.mirror.scrub(model)
+        removed = self.beside.run(lambda: mirror.scrub(model))
         self._note_clean()
         if self.embedder.is_ready:
             self.push_safely()
@@ -326,4 +346,5 @@ class VectorIndex:
     def close(self) -> None:
         """End the worker; called when the last memory is gone."""
         self._worker.close()
+        self.beside.close()
         self.ledger.close()

@@ -167,7 +167,7 @@ class IndexSource:
             return
         mirror = self.index().mirror
         if mirror is not None:
-            mirror.close()
+            self.index().beside.run(mirror.close)  # where a store that hangs holds nobody up
 
     def _key(self) -> Hashable:
         # A database in memory belongs to one memory; objects handed in are told apart by themselves.

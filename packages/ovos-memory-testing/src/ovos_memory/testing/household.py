@@ -76,6 +76,7 @@ class Household:
             "embeddings_plugin": _EMBEDDER,
             "embeddings_db_plugin": store,
             "db_path": self._path("vectors.db"),
+            "timeout_s": 60,
         }
         if store is not None:
             vectors["embeddings_db_config"] = {"path": self._path("vectors")}

@@ -146,9 +146,8 @@ class QdrantStore(VectorStore):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         return removed
 
-    def close(self) -> None:
-        """Let go of the store's files: Qdrant in process admits one client per folder."""
-        with self._lock, contextlib.suppress(Exception):
+    def _close(self) -> None:
+        with contextlib.suppress(Exception):  # Qdrant in process admits one client per folder
             self._db.client.close()
 
 
