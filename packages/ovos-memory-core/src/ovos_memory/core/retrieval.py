@@ -177,6 +177,8 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
             clock=clock,
             on_stored=lambda documents: (stored() or _nobody)(documents),
         )
+        noted = weakref.WeakMethod(self.journal.note_failure)
+        self.boundary.sink = lambda *failure: (noted() or _nobody)(*failure)
 
     # ------------------------------------------------------------------ hooks
     @abc.abstractmethod
@@ -291,5 +293,5 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
             wanted *= 4
 
 
-def _nobody(documents: list[Document]) -> None:
+def _nobody(*told: Any) -> None:
     """Take the place of a memory that was collected while its backlog drained."""

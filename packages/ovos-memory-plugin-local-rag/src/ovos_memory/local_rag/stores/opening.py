@@ -157,19 +157,25 @@ def _construct(factory: Callable[..., Any], config: dict[str, Any], folder: Path
 
 def _set_damaged_aside(place: StorePlace, plugin: str) -> bool:
     """Rename what is no store; ``True`` when there was something of the kind."""
-    assert place.folder is not None
-    if place.folder.is_file():
-        damaged = [place.folder]
-    elif place.plugin_name == CHROMA and _is_no_database(place.folder / chroma.DATABASE_FILE):
-        damaged = chroma.store_files(place.folder)
-    elif place.plugin_name == QDRANT and _is_no_json(place.folder / "meta.json"):
-        damaged = qdrant.store_files(place.folder)
-    else:
-        return False
+    damaged = damaged_files(place)
     for path in damaged:
         target = set_aside(path, file_id(path))
         LOG.error("%s: %s is damaged, set aside as %s; it is rebuilt", plugin, path, target)
     return bool(damaged)
+
+
+def damaged_files(place: StorePlace) -> list[Path]:
+    """Return what stands in a store's place and is none; ``[]`` when nothing does, or the store may be in order."""
+    folder = place.folder
+    if folder is None:
+        return []
+    if folder.is_file():
+        return [folder]
+    if place.plugin_name == CHROMA and _is_no_database(folder / chroma.DATABASE_FILE):
+        return chroma.store_files(folder)
+    if place.plugin_name == QDRANT and _is_no_json(folder / "meta.json"):
+        return qdrant.store_files(folder)
+    return []
 
 
 def _is_no_database(path: Path) -> bool:
