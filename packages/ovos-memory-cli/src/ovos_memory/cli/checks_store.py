@@ -216,7 +216,7 @@ def _opened(memory: Any) -> Iterator[tuple[str, Any]]:
     members = getattr(memory, "members", None)
     named = [(memory.plugin_name, memory)] if members is None else [(m.name, m.memory) for m in members]
     for name, each in named:
-        files = getattr(each, "files", list)()
+        files: list[Path] = getattr(each, "files", list)()
         if callable(getattr(each, "stats", None)) and any(path.exists() for path in files):
             yield name, each
 

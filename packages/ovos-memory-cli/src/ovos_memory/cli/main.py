@@ -61,7 +61,7 @@ def main() -> None:
     except click.ClickException as error:
         from ovos_memory.cli.output import safe
 
-        error.message = safe(error.message)
+        vars(error)["message"] = safe(error.message)  # final by its annotation, and quoted from stored text
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
