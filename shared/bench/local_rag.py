@@ -119,6 +119,7 @@ def filled(bench: Bench, folder: Path, count: int) -> dict[str, Any]:
     config = {
         "embeddings_config": {"model": bench.model, "n_threads": 1, "n_threads_batch": 1},
         "embeddings_db_config": {"path": str(folder)},
+        "timeout_s": 60,
     }
     memory = LocalRAGMemory(config)
     memory.update_history(pair("the first", "noted"), "s")

@@ -213,8 +213,10 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
         from ovos_memory.core.fusion import RankedList, fuse  # here, for OPM imports every plugin to load one
 
         ahead, self._turn.search = getattr(self._turn, "search", None), None
-        is_under_way = ahead is not None and ahead[0] == (text, session_id, limit)
-        asked = ahead[1] if is_under_way else self._ask_retrievers(text, session_id, limit)
+        if ahead is not None and ahead[0] == (text, session_id, limit):
+            asked = ahead[1]
+        else:
+            asked = self._ask_retrievers(text, session_id, limit)
         lists = [
             RankedList(member.name, self._in_scope(member, hits, session_id), member.weight)
             for member, hits in asked.answers()
