@@ -234,23 +234,6 @@ def models(session: nox.Session) -> None:
     session.run("pytest", "-m", "models", "--timeout=600", *session.posargs, env=env)
 
 
-THEIRS = "ovos-memory-plugins==1.2.3a1"
-"""What a user would install instead; measured as it comes from the index."""
-
-
-@nox.session
-def bench(session: nox.Session) -> None:
-    """Costs beside the package that a user would pick instead; `-- --quick`, `-- --only NAME`, `-- --data LOCOMO.json`."""
-    env = with_models(session, "models")
-    theirs = Path(session.create_tmp()) / "theirs"
-    uv(session, "venv", "--quiet", "--clear", f"--python={session.virtualenv.location}", str(theirs))
-    uv(session, "pip", "install", f"--python={theirs}", "--prerelease=allow", THEIRS)
-    python = theirs / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    parts = ["--theirs", str(python), "--model", f"{env['OVOS_MEMORY_TEST_MODELS']}/all-minilm-l6-v2.gguf"]
-    out = ["--out", str(bootstrap.cache_home() / "bench")]
-    session.run("python", "shared/bench/bench.py", *parts, *out, *session.posargs, env=env)
-
-
 @nox.session
 def quality(session: nox.Session) -> None:
     """Recall on recorded conversations: `-- --data FILE [--stored RESULT.json] [--out RESULT.json]`."""
@@ -273,6 +256,23 @@ def e2e(session: nox.Session) -> None:
     # Of two utterances at once, that ovos-core now and then forgets one: its intent parser forks among threads.
     chosen = ["shared/e2e/test_persona_service.py", "-k", "messagebus and not parallel", "--timeout=300"]
     session.run(python, "-m", "pytest", *chosen, external=True, env=env)
+
+
+THEIRS = "ovos-memory-plugins==1.2.3a1"
+"""What a user would install instead; measured as it comes from the index."""
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Costs beside the package that a user would pick instead; `-- --quick`, `-- --only NAME`, `-- --data LOCOMO.json`."""
+    env = with_models(session, "models")
+    theirs = Path(session.create_tmp()) / "theirs"
+    uv(session, "venv", "--clear", f"--python={sys.executable}", str(theirs))
+    python = theirs / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    uv(session, "pip", "install", f"--python={python}", "--prerelease=allow", THEIRS)
+    model = Path(env["OVOS_MEMORY_TEST_MODELS"]) / "all-minilm-l6-v2.gguf"
+    parts = ["--theirs", str(python), "--model", str(model), "--out", str(bootstrap.cache_home() / "bench")]
+    session.run("python", "shared/bench/bench.py", *parts, *session.posargs, env=env)
 
 
 def oldest_ovos(session: nox.Session, wheels: Path) -> str:

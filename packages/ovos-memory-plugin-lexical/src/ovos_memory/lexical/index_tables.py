@@ -12,7 +12,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, starmap
+from itertools import starmap
 
 from ovos_memory.core.errors import StoreUnavailable
 
@@ -275,11 +275,16 @@ class IndexTables:
             rows: Only rows from the first to the second number.
         """
         within = "" if rows is None else " AND rowid BETWEEN ? AND ?"
-        found = connection.execute(
-            f"SELECT rowid FROM {self.p}postings WHERE {self.p}postings MATCH ?{within} ORDER BY rowid DESC LIMIT ?",
-            (match, *(rows or ()), limit),
+        # One row for all of them: Python lets other threads in at every row that it fetches, and each may keep the
+        # interpreter for milliseconds.
+        newest = (
+            f"SELECT rowid AS row FROM {self.p}postings WHERE {self.p}postings MATCH ?{within}"
+            " ORDER BY rowid DESC LIMIT ?"
         )
-        return list(chain.from_iterable(found))
+        joined = connection.execute(
+            f"SELECT group_concat(row, ' ') FROM ({newest})", (match, *(rows or ()), limit)
+        ).fetchone()[0]
+        return sorted(map(int, (joined or "").split()), reverse=True)
 
 
 def term_query(numbers: Iterable[int]) -> str:
