@@ -52,7 +52,7 @@ class SpellingMemory(BaseRetrievalMemory):
         """Nothing to do: the ledger itself is searched."""
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
-        documents = [*self.journal.ledger.documents(session_id=session_id), *self.journal.held(session_id)]
+        documents = list(self.journal.documents(session_id))
         words = [set(split(document.content)) for document in documents]
         unheard = [word for word in split(text) if not any(word in used for used in words)]
         scores = [sum(best_likeness(word, used) for word in unheard) for used in words]

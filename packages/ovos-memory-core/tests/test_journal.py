@@ -18,6 +18,7 @@ from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.sqlite import open_database
+from ovos_memory.core.types import Document
 
 
 def user(text: str | None) -> AgentMessage:
@@ -220,6 +221,24 @@ def test_the_window_is_the_end_of_the_session(journal: Journal) -> None:
     assert 50 <= len(journal.window("s", 0, enough_chars=200)) < 400
 
 
+def test_a_long_window_reads_each_document_once(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(700):
+        journal.record([user(f"q{i}"), assistant(f"a{i}")], "s")
+    read: list[int] = []
+    tail = SqliteLedger.tail
+
+    def counted(self: SqliteLedger, session_id: str, documents: int, **how: int) -> list[Document]:
+        found = tail(self, session_id, documents, **how)  # type: ignore[arg-type]
+        read.extend(document.n for document in found)
+        return found
+
+    monkeypatch.setattr(SqliteLedger, "tail", counted)
+    said = words(journal.window("s", 0))
+
+    assert said == [pair for i in range(700) for pair in (("user", f"q{i}"), ("assistant", f"a{i}"))]
+    assert sorted(read) == list(range(700))
+
+
 def test_an_unanswered_question_is_in_the_window(journal: Journal) -> None:
     journal.record([user("q"), assistant("a")], "s")
     journal.record([user("and now?")], "s")
@@ -259,6 +278,27 @@ def test_what_cannot_be_written_is_held_visible_and_written_in_order(store: Stor
         "Q: q3\nA: a3",
     ]
     assert journal.health() == {"held": 0, "lost": 0, "store_error": None}
+
+
+def test_all_documents_come_with_what_is_held_in_its_newest_form(store: Store, journal: Journal) -> None:
+    journal.record([user("q0"), assistant("a0")], "s")
+    journal.record([user("other"), assistant("a")], "t")
+    store.error = StoreLocked("held by another process")
+    journal.record([assistant("more")], "s")
+    journal.record([user("q1"), assistant("a1")], "s")
+
+    assert [(d.id, d.answer) for d in journal.documents("s")] == [("s_0", "a0\nmore"), ("s_1", "a1")]
+    assert {d.session_id for d in journal.documents()} == {"s", "t"}
+
+
+def test_documents_of_a_store_that_cannot_be_read_are_those_held(store: Store) -> None:
+    store.error = StoreUnavailable("no such disk")
+    boundary = Boundary("p")
+    journal = Journal(store.open, boundary=boundary)
+    journal.record([user("q"), assistant("a")], "s")
+
+    assert [d.question for d in journal.documents()] == ["q"]
+    assert boundary.counts()["search"]["failures"] == 1
 
 
 def test_a_store_that_cannot_be_opened_is_opened_later(store: Store) -> None:

@@ -36,7 +36,7 @@ class ResilientState:
     Args:
         open_store: Opens the store; called at the first use, and again while it fails.
         on_failure: Told of every failure: an operation (``read``, ``write``, ``backlog``, ``change``) and the
-        error.
+            error.
         on_success: Told of operations that worked (``read``, ``write``), after they had failed.
         clock: Seconds that never go back.
         max_held: Changes held at most.
