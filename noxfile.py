@@ -254,7 +254,7 @@ def e2e(session: nox.Session) -> None:
 def faults(session: nox.Session) -> None:
     """Kills, full disks, locks, damage, hostile and odd input, load; `-- --write` fills the page's table."""
     sync(session, "tests")
-    chosen = ["-m", "faults", "--timeout=300", *SIDE_BY_SIDE, *session.posargs]
+    chosen = ["-m", "faults", "--timeout=300", SIDE_BY_SIDE[0], *session.posargs]
     session.run("pytest", "shared/faults", *chosen, env=own_folders(session))
 
 

@@ -54,7 +54,9 @@ def _stale_wal(path: Path, dice: random.Random) -> None:
     """Leave the log of another database beside it."""
     other = path.with_name("other.db")
     connection = sqlite3.connect(other)
-    connection.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(9000));")
+    connection.executescript(
+        "PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(9000));"
+    )
     shutil.copy(f"{other}-wal", f"{path}-wal")
     connection.close()
     for left in path.parent.glob("other.db*"):
@@ -94,7 +96,11 @@ def left_behind(kind: str, folder: Path) -> list[Path]:
             memory.update_history(pair(f"question {number} " + "x" * 300, "answer"), "s")
     for spare in (*folder.rglob("*-wal"), *folder.rglob("*-shm")):
         spare.unlink()
-    return [p.relative_to(folder) for p in sorted(folder.rglob("*")) if p.is_file() and p.suffix in (".db", ".json")]
+    return [
+        p.relative_to(folder)
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.suffix in (".db", ".json")
+    ]
 
 
 @pytest.mark.parametrize("kind", PERSISTENT)
@@ -160,13 +166,21 @@ JSON = st.recursive(
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
-        **{n: JSON for n in ("buffer", "turns", "facts", "history", "summary", "covered", "updated_at", "recent")},
-        **{n: JSON for n in ("worker", "worker_until", "next", "book", "version", "messages", "next_id", "gone")},
+        **{
+            n: JSON
+            for n in ("buffer", "turns", "facts", "history", "summary", "covered", "updated_at", "recent")
+        },
+        **{
+            n: JSON
+            for n in ("worker", "worker_until", "next", "book", "version", "messages", "next_id", "gone")
+        },
     },
 )
 
 
-@pytest.mark.parametrize("kind", ["recency-json", "recency-sqlite", "entity-json", "longterm-json", "longterm-sqlite"])
+@pytest.mark.parametrize(
+    "kind", ["recency-json", "recency-sqlite", "entity-json", "longterm-json", "longterm-sqlite"]
+)
 def test_records_of_another_shape_stop_no_persona(
     kind: str, account: Account, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -204,7 +218,9 @@ def _leave_record(kind: str, folder: Path, name: str, record: object) -> None:
         with sqlite3.connect(folder / f"{family}.db") as connection:
             (table,) = [
                 row[0]
-                for row in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'state!_%' ESCAPE '!'")
+                for row in connection.execute(
+                    "SELECT name FROM sqlite_master WHERE name LIKE 'state!_%' ESCAPE '!'"
+                )
             ]
             values = (name.encode(), json.dumps(record))
             connection.execute(f"INSERT OR REPLACE INTO {table}(session, record) VALUES (?, ?)", values)

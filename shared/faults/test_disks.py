@@ -18,13 +18,13 @@ from faultlib.works import NOBODY, as_nobody, fill_disk
 from ovos_memory.testing.messages import pair
 
 pytestmark = pytest.mark.faults
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="files of another owner need two users: run it as root")
+needs_root = pytest.mark.skipif(
+    os.getuid() != 0, reason="files of another owner need two users: run it as root"
+)
 
 
 @pytest.mark.parametrize("kind", PERSISTENT)
-def test_a_full_disk_loses_nothing(
-    kind: str, account: Account, dice: random.Random, tmp_path: Path
-) -> None:
+def test_a_full_disk_loses_nothing(kind: str, account: Account, dice: random.Random, tmp_path: Path) -> None:
     what = "disk full: no file grows (RLIMIT_FSIZE)"
     for number in range(3):
         folder = tmp_path / f"store{number}"

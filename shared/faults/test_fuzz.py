@@ -23,9 +23,54 @@ from ovos_memory.testing.messages import pair
 pytestmark = pytest.mark.faults
 
 PIECES = [
-    *("tea", "harbour", "", " ", "\x00", "\ud83d", "\udc81", "😀", "\u202e", "\u2066", "\u200b", "\ufeff", "\ufffe"),
-    *("e" + "\u0301" * 300, "昨日東京", "ฉันชอบกาแฟ", "हिन्दी", "İı", "ﷺ", "\r\n", "\u2028", "\x1b[2J", "{", "}", "{}", "{0}"),
-    *('"', "'", '""""', "*", "NEAR(", ")", "AND", "OR NOT", "^", "content:", "-", "a" * 3_000, "%s", "\\", "1e999", "$HOME"),
+    *(
+        "tea",
+        "harbour",
+        "",
+        " ",
+        "\x00",
+        "\ud83d",
+        "\udc81",
+        "😀",
+        "\u202e",
+        "\u2066",
+        "\u200b",
+        "\ufeff",
+        "\ufffe",
+    ),
+    *(
+        "e" + "\u0301" * 300,
+        "昨日東京",
+        "ฉันชอบกาแฟ",
+        "हिन्दी",
+        "İı",
+        "ﷺ",
+        "\r\n",
+        "\u2028",
+        "\x1b[2J",
+        "{",
+        "}",
+        "{}",
+        "{0}",
+    ),
+    *(
+        '"',
+        "'",
+        '""""',
+        "*",
+        "NEAR(",
+        ")",
+        "AND",
+        "OR NOT",
+        "^",
+        "content:",
+        "-",
+        "a" * 3_000,
+        "%s",
+        "\\",
+        "1e999",
+        "$HOME",
+    ),
 ]
 TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=6).map("".join)
 TEXT = TEXT | st.text(st.characters(), max_size=30) | st.integers(0, 0x10FFFF).map(chr)
@@ -35,7 +80,9 @@ VALUE = st.recursive(
     max_leaves=6,
 )
 SESSION = st.none() | TEXT
-CALLS = st.lists(st.builds(ToolCall, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, VALUE, max_size=2)), max_size=2)
+CALLS = st.lists(
+    st.builds(ToolCall, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, VALUE, max_size=2)), max_size=2
+)
 CONTENT = TEXT | st.none() | VALUE
 MESSAGE = st.builds(
     AgentMessage,
@@ -47,7 +94,7 @@ MESSAGE = st.builds(
 )
 ODD = VALUE | st.builds(SimpleNamespace, role=TEXT, content=CONTENT)
 MESSAGES = st.none() | st.lists(MESSAGE | MESSAGE | MESSAGE | ODD, max_size=5)
-FUZZ = settings(max_examples=40, suppress_health_check=list(HealthCheck), database=None, deadline=None)
+FUZZ = settings(max_examples=30, suppress_health_check=list(HealthCheck), database=None, deadline=None)
 HUGE = ("the tea \u0301\ud83d x y " * 125_000)[:2_000_000]
 
 
@@ -114,7 +161,10 @@ def test_no_template_reaches_the_caller_as_an_exception(
     @given(template=TEXT, other=TEXT, header=TEXT, prefix=TEXT)
     def attack(template: str, other: str, header: str, prefix: str) -> None:
         changes = {"inject_mode": mode, "user_template": template, "system_prompt_template": other}
-        changes |= {"system_prompt": header, "context": {"header": header, "chunk_prefix": prefix, "max_chars": 500}}
+        changes |= {
+            "system_prompt": header,
+            "context": {"header": header, "chunk_prefix": prefix, "max_chars": 500},
+        }
         with account.bad_input("templates"), opened(kind, tmp_path / str(next(serial)), changes) as memory:
             memory.update_history(pair("the old harbour", "lovely"), "s")
             context = memory.build_conversation_context("harbour", "t")
@@ -154,8 +204,12 @@ def test_settings_work_or_name_their_key(kind: str, account: Account, tmp_path: 
     attack()
 
 
-@pytest.mark.parametrize("value", [None, [], "x", 3, [["a", 1]], {1: 2}, {"members": 3}, {"members": [None, 3, {}]}])
-@pytest.mark.parametrize("factory", sorted({kind.factory for kind in KINDS.values()}, key=lambda each: each.__name__))
+@pytest.mark.parametrize(
+    "value", [None, [], "x", 3, [["a", 1]], {1: 2}, {"members": 3}, {"members": [None, 3, {}]}]
+)
+@pytest.mark.parametrize(
+    "factory", sorted({kind.factory for kind in KINDS.values()}, key=lambda each: each.__name__)
+)
 def test_a_configuration_of_another_shape_is_a_config_error_or_works(
     factory: Callable[..., Any], value: Any, account: Account
 ) -> None:
@@ -185,14 +239,28 @@ class Babbling:
 
 
 REPLY = TEXT | st.lists(
-    st.sampled_from([*'[]{}",:', "```json\n", "<think>", "</think>", '"add"', '["a"]', '{"fact": "I like tea"}', "null", "\\ud83d"])
+    st.sampled_from(
+        [
+            *'[]{}",:',
+            "```json\n",
+            "<think>",
+            "</think>",
+            '"add"',
+            '["a"]',
+            '{"fact": "I like tea"}',
+            "null",
+            "\\ud83d",
+        ]
+    )
     | TEXT,
     max_size=12,
 ).map("".join)
 
 
 @pytest.mark.parametrize("kind", ["entity-json", "longterm-json"])
-def test_no_reply_of_a_model_reaches_the_caller_as_an_exception(kind: str, account: Account, tmp_path: Path) -> None:
+def test_no_reply_of_a_model_reaches_the_caller_as_an_exception(
+    kind: str, account: Account, tmp_path: Path
+) -> None:
     model = Babbling()
     memory = make(kind, tmp_path, {"max_wait_s": 0.3, "request_timeout": 1}, chat=model)
 

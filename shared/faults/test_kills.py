@@ -25,7 +25,7 @@ from faultlib.works import EXCHANGES, SECRET, forget, index, learn, named, take_
 from ovos_memory.testing.messages import pair
 
 pytestmark = pytest.mark.faults
-ROUNDS = 10
+ROUNDS = 8
 
 
 def deaths(
@@ -114,13 +114,17 @@ def test_a_kill_while_forgetting_loses_nothing_else(
             with opened(kind, folder) as memory:
                 for store, found in numbers(memory).items():
                     account.kept(what, others, [n for n in found if n in others], where=store)
-                    account.kept(what, [n for n in ended.accepted if n == 1000], [n for n in found if n == 1000])
+                    account.kept(
+                        what, [n for n in ended.accepted if n == 1000], [n for n in found if n == 1000]
+                    )
                     if 1 in ended.accepted:
                         assert not [n for n in found if n % 3 == 0 and n < 15], "forgotten, and back again"
                 memory.forget(query=SECRET)  # which an interrupted call is repeated with
                 assert not [r for r in memory.records() if SECRET in r.text]
             sound(folder)
-            assert not [p.name for p in folder.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+            assert not [
+                p.name for p in folder.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()
+            ]
 
 
 @pytest.mark.parametrize("kind", ["lexical", "local-rag", "local-rag-store"])

@@ -50,7 +50,9 @@ def attack(account: Account, folder: Path, kinds: list[str], seconds: float, wha
     for kind, memory in memories.items():
         with account.fault(what):
             memory.update_history(pair("question 4", "answer"), "s")
-            assert wait_until(lambda memory=memory: not held_by(memory)), f"{kind} still holds what it could write"
+            assert wait_until(lambda memory=memory: not held_by(memory)), (
+                f"{kind} still holds what it could write"
+            )
             memory.close()
             with opened(kind, folder / kind) as again:
                 for store, found in numbers(again).items():

@@ -104,7 +104,9 @@ def test_suppressing_names_what_it_suppresses() -> None:
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("error", [ValueError("Anna's secret"), OSError(5, "Anna's secret"), RecursionError(), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("Anna's secret"), OSError(5, "Anna's secret"), RecursionError(), MemoryError()]
+)
 def test_what_the_boundary_swallows_is_counted_each_time_and_logged_once(error: Exception) -> None:
     boundary = Boundary("ovos-memory-plugin-test")
 

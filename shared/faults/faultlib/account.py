@@ -149,8 +149,6 @@ def write(account: Account, page: Path, facts: Mapping[str, Any]) -> None:
     if not begin or not end:
         raise ValueError(f"{page} has no place for the table: {BEGIN} … {END}")
     told = "\n".join(f"* {name}: {value}" for name, value in facts.items())
-    page.write_text(
-        f"{before}{BEGIN}\n{told}\n\n{account.as_markdown()}\n{END}{after}", encoding="utf-8"
-    )
+    page.write_text(f"{before}{BEGIN}\n{told}\n\n{account.as_markdown()}\n{END}{after}", encoding="utf-8")
     told_json = {**facts, "faults": account.as_dict(), "all": asdict(account.total())}
     page.with_suffix(".json").write_text(json.dumps(told_json, indent=2) + "\n", encoding="utf-8")

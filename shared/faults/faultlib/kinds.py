@@ -117,9 +117,7 @@ PERSISTENT = [name for name, kind in KINDS.items() if kind.is_persistent]
 RETRIEVERS = [name for name, kind in KINDS.items() if kind.retrieves]
 
 
-def make(
-    name: str, folder: Path | str, changes: Mapping[str, Any] | None = None, **seams: Any
-) -> Any:
+def make(name: str, folder: Path | str, changes: Mapping[str, Any] | None = None, **seams: Any) -> Any:
     """Return a memory of a kind that keeps its files in a folder."""
     kind = KINDS[name]
     return kind.factory({**kind.settings(Path(folder)), **(changes or {})}, **seams)

@@ -55,7 +55,10 @@ def _lexical(folder: Path) -> None:
         for session in SESSIONS:
             connection.executemany(
                 "INSERT INTO lexical_memory VALUES (?, ?, ?)",
-                [(f"{session}_{n}", session, f"Q: question of {session} {n}\nA: answer {n}") for n in range(EXCHANGES)],
+                [
+                    (f"{session}_{n}", session, f"Q: question of {session} {n}\nA: answer {n}")
+                    for n in range(EXCHANGES)
+                ],
             )
     connection.close()
 
@@ -66,7 +69,9 @@ def _recency(folder: Path) -> None:
 
 
 def _entity(folder: Path) -> None:
-    found = {s: {"facts": [f"Likes {word(100 * t + n)}" for n in range(EXCHANGES)]} for t, s in enumerate(SESSIONS)}
+    found = {
+        s: {"facts": [f"Likes {word(100 * t + n)}" for n in range(EXCHANGES)]} for t, s in enumerate(SESSIONS)
+    }
     (folder / "entity.json").write_text(json.dumps(found), encoding="utf-8")
 
 
@@ -93,7 +98,10 @@ def _longterm_sqlite(folder: Path) -> None:
 def _said(memory: Any) -> list[int]:
     """Return session times 100 plus number of each question, in order."""
     texts = [
-        (n, m.content) for n, s in enumerate(SESSIONS) for m in memory.get_history(s) if m.role.value == "user"
+        (n, m.content)
+        for n, s in enumerate(SESSIONS)
+        for m in memory.get_history(s)
+        if m.role.value == "user"
     ]
     return [100 * n + int(text.split()[-1]) for n, text in texts if text.startswith("question of")]
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from faultlib.kinds import KINDS, make, numbers, opened
 from faultlib.victims import Step
-
 from ovos_memory.core.llm.reply import Reply
 from ovos_memory.testing.messages import pair
 
@@ -103,7 +102,6 @@ def learn(step: Step, kind: str, first: int, folder: str) -> None:
         memory.update_history(pair(f"question {number}: I like {word(number)}", "noted"), "s")
         step(number)
     memory.workplace.worker.drain(20)
-
 
 
 # ---------------------------------------------------------------------- disks

@@ -92,7 +92,13 @@ def load_messages(question: str, answer: str, stored: str | None) -> tuple[Agent
         return AgentMessage(MessageRole.USER, question), AgentMessage(MessageRole.ASSISTANT, answer)
     try:
         return tuple(message_from_dict(each) for each in json.loads(stored))
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):  # damaged: the words are there as well
+    except (
+        AttributeError,
+        KeyError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ):  # damaged: the words are there as well
         return load_messages(question, answer, None)
 
 

@@ -79,7 +79,12 @@ class Fact:
             fact = cls.from_dict(stored)
         except (AttributeError, TypeError):
             return None
-        numbers = (fact.at, fact.confirmed_at, fact.confirmations, *({fact.replaced_at, fact.replaced_by} - {None}))
+        numbers = (
+            fact.at,
+            fact.confirmed_at,
+            fact.confirmations,
+            *({fact.replaced_at, fact.replaced_by} - {None}),
+        )
         texts = (fact.text, fact.kind, fact.session, fact.words)
         is_sound = (
             isinstance(fact.id, int)

@@ -87,9 +87,7 @@ def book_of(record: Mapping[str, Any] | None) -> FactBook:
     stored = (record or {}).get("facts")
     read = map(Fact.read, stored if isinstance(stored, list) else ())
     next_id = (record or {}).get("next_id")
-    return FactBook(
-        (fact for fact in read if fact is not None), next_id if isinstance(next_id, int) else 1
-    )
+    return FactBook((fact for fact in read if fact is not None), next_id if isinstance(next_id, int) else 1)
 
 
 def record_of(book: FactBook) -> dict[str, Any] | None:

@@ -39,7 +39,9 @@ def other_times(question: str, now: float, language: str) -> list[tuple[float, f
     moment = datetime.fromtimestamp(now, timezone.utc).replace(tzinfo=None)
     try:
         found = search(question, languages=[language], settings={**_SETTINGS, "RELATIVE_BASE": moment})
-    except Exception:  # a language that it does not know, or a text that it stumbles over: no time is named then
+    except (
+        Exception
+    ):  # a language that it does not know, or a text that it stumbles over: no time is named then
         return []
     return [_span(fragment, date) for fragment, date in found or () if _TELLING.search(fragment)]
 

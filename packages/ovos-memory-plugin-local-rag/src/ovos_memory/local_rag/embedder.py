@@ -206,7 +206,9 @@ class Embedder:
         vectors = [v for v in self._embed(windows) if v is not None] or self._shortened(text)
         mean = sum(vectors[1:], vectors[0]) if vectors else None
         vector = None if mean is None else unit_vector(mean)
-        if vector is None:  # not kept: a model that answers nonsense may have come to its senses the next time
+        if (
+            vector is None
+        ):  # not kept: a model that answers nonsense may have come to its senses the next time
             return None
         with self._state_lock:
             self._queries[text] = vector
