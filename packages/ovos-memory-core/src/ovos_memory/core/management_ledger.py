@@ -254,7 +254,7 @@ def _is_grown(record: Record, trace: Trace) -> bool:
     """
     is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
     asked = record.details.get("question")
-    return is_same_moment and bool(asked) and identity(asked) == identity(trace.question or "")
+    return is_same_moment and bool(asked) and identity(str(asked)) == identity(trace.question or "")
 
 
 def scrub_database(database: Database, *, wait_s: float = _SCRUB_WAIT_S) -> Scrubbed:
