@@ -275,6 +275,21 @@ def bench(session: nox.Session) -> None:
     session.run("python", "shared/bench/bench.py", *parts, *session.posargs, env=env)
 
 
+@nox.session
+def faults(session: nox.Session) -> None:
+    """Kills, full disks, locks, damage, hostile and odd input, load; `-- --write` fills the page's table."""
+    sync(session, "tests")
+    chosen = ["-m", "faults", "--timeout=300", SIDE_BY_SIDE[0], *session.posargs]
+    session.run("pytest", "shared/faults", *chosen, env=own_folders(session))
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Thirty minutes of load: flat memory, flat cost, nothing leaked; `-- --minutes 10` takes less."""
+    sync(session, "tests")
+    session.run("pytest", "shared/faults", "-m", "soak", "-s", *session.posargs, env=own_folders(session))
+
+
 def oldest_ovos(session: nox.Session, wheels: Path) -> str:
     """Return the interpreter of an environment with the packages' wheels and the oldest OVOS that works."""
     folder = Path(session.create_tmp()) / "oldest"
@@ -380,6 +395,7 @@ CI = (
     "slow",
     "models",
     "e2e",
+    "faults",
     "tox",
 )
 

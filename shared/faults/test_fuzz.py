@@ -94,7 +94,7 @@ MESSAGE = st.builds(
 )
 ODD = VALUE | st.builds(SimpleNamespace, role=TEXT, content=CONTENT)
 MESSAGES = st.none() | st.lists(MESSAGE | MESSAGE | MESSAGE | ODD, max_size=5)
-FUZZ = settings(max_examples=40, suppress_health_check=list(HealthCheck), database=None, deadline=None)
+FUZZ = settings(max_examples=30, suppress_health_check=list(HealthCheck), database=None, deadline=None)
 HUGE = ("the tea \u0301\ud83d x y " * 125_000)[:2_000_000]
 
 

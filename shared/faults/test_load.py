@@ -24,7 +24,8 @@ WINDOW = {"max_history": 10}
 KINDS_UNDER_LOAD = ["lexical", "local-rag", "recency-sqlite", "entity-sqlite", "longterm-sqlite", "composite"]
 MAX_WAL_BYTES = 16_000_000
 SLOWER, FATTER_BYTES = 1.6, 40_000_000
-"""Cost of a turn at the end against that after the first quarter; memory that may still be gained after it."""
+"""Cost of a turn at the end against that of a memory just opened on the same store, which is as large; memory that may
+still be gained after the first quarter."""
 POOL = "ovos-memory-member"
 """Threads of the process that serve every composite, and end by themselves when idle."""
 
@@ -122,14 +123,19 @@ def soak(kind: str, folder: Path, seconds: float, seed: int) -> tuple[Traffic, d
     traffic = Traffic(memory, seed)
     began = time.monotonic()
     traffic.run(began + seconds / 4)
-    cost, first_bytes, threads = traffic.cost_s(), resident_bytes(), threading.active_count()
+    first_bytes, threads = resident_bytes(), threading.active_count()
     traffic.run(began + seconds)
-    grown = {"slower": traffic.cost_s() / cost, "bytes": float(resident_bytes() - first_bytes), "wal": 0.0}
+    grown = {"bytes": float(resident_bytes() - first_bytes), "wal": 0.0}
     grown["threads"] = float(threading.active_count() - threads)
     for log in folder.rglob("*-wal"):
         grown["wal"] = max(grown["wal"], float(log.stat().st_size))
     grown["turns"], grown["median_ms"] = float(len(traffic.turns)), 1_000 * statistics.median(traffic.turns)
-    getattr(memory, "close", lambda: None)()
+    used = traffic.cost_s()
+    memory.close()
+    traffic.memory = fresh = make(kind, folder, settings)
+    traffic.cost_s()  # it fills its caches
+    grown["slower"] = used / traffic.cost_s()
+    fresh.close()
     gc.collect()
     names = [thread.name for thread in threading.enumerate() if thread.name != POOL]
     assert wait_until(lambda: own_threads() <= before["threads"] + 3, timeout_s=10), names
@@ -155,7 +161,7 @@ def judge(account: Account, kind: str, traffic: Traffic, grown: dict[str, float]
 
 @pytest.mark.faults
 @pytest.mark.parametrize("kind", KINDS_UNDER_LOAD)
-def test_load_of_many_users_costs_the_same_at_the_end(
+def test_load_of_many_users_loses_nothing_and_leaks_nothing(
     kind: str, account: Account, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     traffic, grown = soak(kind, tmp_path, 8.0, request.config.option.seed)
@@ -164,7 +170,7 @@ def test_load_of_many_users_costs_the_same_at_the_end(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS_UNDER_LOAD)
-def test_thirty_minutes_of_load_cost_the_same_at_the_end(
+def test_thirty_minutes_of_load_lose_nothing_and_leak_nothing(
     kind: str, account: Account, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     seconds = 60.0 * request.config.option.minutes / len(KINDS_UNDER_LOAD)

@@ -110,7 +110,7 @@ def likes(payload: dict[str, Any]) -> str:
     return f"The user likes {', '.join(words)}."
 
 
-@pytest.mark.parametrize("kind", ["entity-json", "entity-sqlite", "longterm-json", "longterm-sqlite"])
+@pytest.mark.parametrize("kind", ["entity-json", "longterm-sqlite"])
 @pytest.mark.parametrize("mode", [*SERVER_MODES, "closed port", "no such host", "hangs up"])
 def test_an_endpoint_that_misbehaves_loses_no_exchange(
     kind: str, mode: Any, account: Account, server: FakeServer, tmp_path: Path

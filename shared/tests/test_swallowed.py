@@ -23,6 +23,8 @@ NARROW_ENOUGH = {
     "_bound": "a stranger's plugin that cannot be looked at has a finding of its own",
 }
 """Functions that catch everything and neither raise, count nor log, with the reason."""
+AT_THE_END = ("stores/chroma.py", "stores/qdrant.py")
+"""Where a stranger's library is closed: nothing is lost by it, and there is nobody left who could act on it."""
 
 
 def broad_handlers() -> list[tuple[str, str, ast.ExceptHandler]]:
@@ -43,6 +45,12 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
         return True
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(isinstance(each, ast.Name) and each.id in BROAD for each in caught)
+
+
+def _is_nothing(step: ast.stmt) -> bool:
+    return isinstance(step, (ast.Pass, ast.Continue)) or (
+        isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
+    )
 
 
 def _does_something(handler: ast.ExceptHandler) -> bool:
@@ -66,8 +74,7 @@ def test_nobody_passes_over_every_failure() -> None:
     silent = [
         f"{place} in {function}()"
         for place, function, handler in broad_handlers()
-        if all(isinstance(step, (ast.Pass, ast.Continue, ast.Expr)) for step in handler.body)
-        and not _does_something(handler)
+        if all(_is_nothing(step) for step in handler.body)
     ]
     assert not silent, silent
 
@@ -92,6 +99,7 @@ def test_suppressing_names_what_it_suppresses() -> None:
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).endswith("suppress")
         and any(isinstance(each, ast.Name) and each.id in BROAD for each in node.args)
+        and not str(path).endswith(AT_THE_END)
     ]
     assert not wrong, wrong
 

@@ -179,10 +179,9 @@ class LedgerKeeper:
         return cleaned if self._clean_more is None else cleaned + self._clean_more()
 
     def stats(self) -> dict[str, Any]:
-        """Return path and size, and what failed so far in any process, by operation."""
+        """Return path and size."""
         database = self._journal.ledger.database
-        failures = self._journal.ledger.failures()
-        return {"path": str(database.path), "bytes": bytes_of(database.path), "failures": failures}
+        return {"path": str(database.path), "bytes": bytes_of(database.path)}
 
     def reindex(self, progress: Progress | None) -> int:
         """Build the index anew."""
@@ -254,8 +253,8 @@ def _is_grown(record: Record, trace: Trace) -> bool:
     The id alone says nothing: memories number on their own, and one that missed an exchange is behind the others.
     """
     is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
-    asked = record.details.get("question") or ""
-    return is_same_moment and bool(asked) and identity(asked) == identity(trace.question or "")
+    asked = record.details.get("question")
+    return is_same_moment and bool(asked) and identity(str(asked)) == identity(trace.question or "")
 
 
 def scrub_database(database: Database, *, wait_s: float = _SCRUB_WAIT_S) -> Scrubbed:

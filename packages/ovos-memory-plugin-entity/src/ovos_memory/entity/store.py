@@ -10,7 +10,7 @@ from ovos_memory.core.state_types import StateStore
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
-"""Record with all sessions' facts under ``scope: global``; no caller's session gets that name (:func:`record_name`)."""
+"""Record that holds the facts of all sessions under ``scope: global``; no caller gets it, see :func:`record_name`."""
 
 
 class FactStore:

@@ -276,7 +276,7 @@ class Embedder:
         """Tell a text that the model refuses from a model that fails."""
         try:
             is_alive = unit_vector(self._alone(lambda: self._model.get_embeddings(PROBE))) is not None
-        except Exception:
+        except Exception:  # that is the answer; the first failure is the one that is told
             is_alive = False
         if not is_alive:
             raise ModelUnavailable(

@@ -67,7 +67,9 @@ class VectorStore:
         with self._guard("open"):
             try:
                 self._db.get_collection(name)
-            except Exception:
+            except (
+                Exception
+            ):  # each store has its own error for one that is missing; creating tells what is wrong
                 self._db.create_collection(name)
 
     def drop_collection(self, name: str) -> None:
