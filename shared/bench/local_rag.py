@@ -102,6 +102,7 @@ def stored(model_path: str, count: int, rounds: int) -> bool:
             {
                 "embeddings_config": {"model": model_path, "n_threads": 1, "n_threads_batch": 1},
                 "embeddings_db_config": {"path": folder},
+                "timeout_s": 60,
             }
         )
         memory.update_history(pair("the first", "noted"), "s")

@@ -3,8 +3,9 @@
     python demo.py                                        no model: shows what the chat engine would get
     python demo.py --api-url http://localhost:11434/v1    a model answers, through ovos-chat-openai-plugin
 
-Everything is real: an `ovos_persona.Persona`, the composite memory, its members on disk. Members are found by
-entry-point name; one of them is the example backend in spelling_memory.py.
+Everything is real: an `ovos_persona.Persona`, the composite memory, its members on disk: recall by meaning (local-rag)
+and by words (lexical), fused by rank, as in persona_composite.json. Members are found by entry-point name; a third one
+is the example backend in spelling_memory.py. Without an embeddings model a stand-in embeds (demo_embedder.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import textwrap
 import urllib.request
 from pathlib import Path
 
+import demo_embedder
 import spelling_memory
 
 HERE = Path(__file__).parent
@@ -28,7 +30,7 @@ CHAT = "ovos-chat-openai-plugin"
 NO_CHAT = "ovos-solver-failure-plugin"
 
 TOLD = [
-    ("Doctor Jansen looks at my knee on the ninth of June.", "The ninth of June, noted."),
+    ("Jansen will look at my knee on the ninth of June.", "The ninth of June, noted."),
     ("The spare key hangs behind the bicycle shed.", "Good to know."),
     ("My parcel is in locker POL-358 at the station.", "POL-358, noted."),
     ("I must not eat walnuts, they make my throat swell.", "I will keep walnuts away from you."),
@@ -38,7 +40,9 @@ TOLD = [
     ("Johnsen next door has our hedge trimmer.", "I know where it is, then."),
     ("Gran's apple cake takes two hundred grams of butter and no cinnamon.", "No cinnamon, then."),
     ("Paper bins go out every second Tuesday.", "Every second Tuesday."),
-    ("My knee hurts, the left knee.", "Give that knee some rest."),
+    ("I am booked in at the clinic on Thursday at ten.", "Thursday at ten, noted."),
+    ("Gran sees her eye doctor in May.", "In May, noted."),
+    ("The knee of the drain pipe drips, the knee behind the washer.", "It wants a new seal."),
     ("I left the car on level three, row G.", "Level three, row G."),
 ]
 
@@ -46,7 +50,7 @@ ASKED = [
     "Which locker is my parcel in?",
     "Who was it that repaired our boiler?",
     "What colour is the kitchen?",
-    "When does Jonsen check my knee?",
+    "When is my hospital appointment, for the knee?",
     "What do we need for the appel cake?",
 ]
 
@@ -57,7 +61,8 @@ def main() -> int:
     if options.part:
         return {"tell": tell, "ask": ask}[options.part](options)
     folder = Path(options.folder or tempfile.mkdtemp(prefix="ovos-memory-demo-"))
-    spelling_memory.register(folder / "plugins")
+    for plugin in (demo_embedder, spelling_memory):
+        plugin.register(folder / "plugins")
     paths = [str(HERE), str(folder / "plugins"), os.environ.get("PYTHONPATH", "")]
     environment = {
         "OVOS_DEFAULT_LOG_LEVEL": "ERROR",
@@ -94,6 +99,7 @@ def tell(options: argparse.Namespace) -> int:
     """Tell the persona a dozen things."""
     persona, session = make_persona(options)
     title(f"process {os.getpid()}: a persona is told {len(TOLD)} things")
+    line(f"  embedded by {demo_embedder.choose()[0]}", DIM)
     for sentence, reply in TOLD:
         answer = reply
         if options.api_url:
@@ -133,10 +139,16 @@ def make_persona(options: argparse.Namespace):
     memory = config[config["memory_module"]]
     memory["members"].append({"module": spelling_memory.PLUGIN, "config": {"db_path": "spelling.db"}})
     for member in memory["members"]:
-        member["name"] = member["module"].rpartition("-")[2]
-        member["config"]["db_path"] = str(folder / Path(member["config"]["db_path"]).name)
-    memory["members"][0]["config"]["max_history"] = 4
-    memory["primary"], memory["max_num_results"] = "recency", 3
+        member["name"] = (
+            member["module"].removeprefix("ovos-memory-plugin-").removeprefix("ovos-memory-example-")
+        )
+        member["config"]["db_path"] = str(folder / f"{member['name']}.db")
+    by_meaning = memory["members"][0]["config"]
+    # The demo asks at once what it was told just now, so it waits for the model; a conversation would not.
+    by_meaning |= {**demo_embedder.choose()[1], "max_history": 4, "timeout_s": 60}
+    memory["member_timeout_s"] = 90
+    by_meaning["embeddings_db_config"] = {"path": str(folder / "vectors")}
+    memory["max_num_results"] = 3
     if options.api_url:
         model = options.model or served_model(options.api_url, options.api_key)
         config[CHAT].update(api_url=options.api_url, key=options.api_key, model=model)

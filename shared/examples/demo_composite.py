@@ -1,9 +1,9 @@
-"""Two retrievers behind one memory: what each of them finds, and what the fusion modes make of it.
+"""Recall by meaning and by words behind one memory: what each finds, and what the fusion modes make of it.
 
     python demo_composite.py ["a question"]
 
-`lexical` searches by words, `spelling` (spelling_memory.py) by likeness of letters; `recency` keeps turns.
-The right exchange is first in neither list, and first in the fused one.
+`local-rag` searches by meaning, `lexical` by words. The right exchange is first in neither list, and first in the
+list that is fused by rank. Without an embeddings model a stand-in embeds (demo_embedder.py).
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from pathlib import Path
 
 os.environ.setdefault("OVOS_DEFAULT_LOG_LEVEL", "ERROR")
 
+import demo_embedder
 from demo import TOLD
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
-from spelling_memory import PLUGIN as SPELLING
-from spelling_memory import register
 
 from ovos_memory.composite import CompositeMemory
 
-QUESTION = "When does Jonsen check my knee?"
+QUESTION = "When is my hospital appointment, for the knee?"
 MODES = ["rrf", "weighted", "merge", "priority", "interleave"]
 
 
@@ -30,7 +29,7 @@ def main() -> None:
     """Tell, ask, compare."""
     question = " ".join(sys.argv[1:]) or QUESTION
     with tempfile.TemporaryDirectory(prefix="ovos-memory-demo-") as folder:
-        register(Path(folder))
+        demo_embedder.register(Path(folder))
         sys.path.insert(0, folder)
         memory = compose(folder, "rrf")
         for sentence, reply in TOLD:
@@ -39,10 +38,9 @@ def main() -> None:
                 "kitchen",
             )
 
-        print(f"{question}\n")
+        print(f"{question}\n\nembedded by {demo_embedder.choose()[0]}\n")
         for member in memory.members:
-            if member.is_retriever:
-                show(f"{member.name} alone", member.memory.search(question, "kitchen", 3))
+            show(f"{member.name} alone", member.memory.search(question, "kitchen", 3))
         for mode in MODES:
             show(f"fusion: {mode}", compose(folder, mode).search(question, "kitchen", 3))
         print("the context, in order:")
@@ -53,18 +51,22 @@ def main() -> None:
 
 def compose(folder: str, fusion: str) -> CompositeMemory:
     """Return a composite whose members keep their files in ``folder``."""
+    by_meaning = {
+        **demo_embedder.choose()[1],
+        "embeddings_db_config": {"path": f"{folder}/vectors"},
+        "db_path": f"{folder}/meaning.db",
+        "max_history": 4,
+        "timeout_s": 60,  # it is asked at once what it was told just now, and waits for the model
+    }
+    by_words = {"db_path": f"{folder}/words.db"}
     return CompositeMemory(
         {
             "members": [
-                {"module": "ovos-memory-plugin-recency", "name": "recency", "config": {"max_history": 4}},
-                {
-                    "module": "ovos-memory-plugin-lexical",
-                    "name": "lexical",
-                    "config": {"db_path": f"{folder}/lexical.db"},
-                },
-                {"module": SPELLING, "name": "spelling", "config": {"db_path": f"{folder}/spelling.db"}},
+                {"module": "ovos-memory-plugin-local-rag", "name": "meaning", "config": by_meaning},
+                {"module": "ovos-memory-plugin-lexical", "name": "words", "config": by_words},
             ],
             "fusion": fusion,
+            "member_timeout_s": 90,
             "max_num_results": 3,
             "system_prompt": "You are Rosie, the voice of a family's kitchen.",
         }
@@ -75,7 +77,7 @@ def show(heading: str, hits: list) -> None:
     """Print hits, best first."""
     print(heading)
     for place, hit in enumerate(hits, start=1):
-        print(f"  {place}. {hit.content.splitlines()[0].removeprefix('Q: '):<58} {hit.score:.4f}")
+        print(f"  {place}. {hit.content.splitlines()[0].removeprefix('Q: '):<64} {hit.score:.4f}")
     print()
 
 

@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 import doc_blocks
 import docs_hooks
+import draw_demo
 import draw_fusion
 from ovos_memory.cli.main import cli
 from ovos_memory.core.settings import load_settings, unknown_keys
@@ -214,3 +215,11 @@ def test_the_drawing_of_fusion_is_what_fusion_does() -> None:
 
     assert drawn == draw_fusion.draw()
     assert "1. The boiler man is Mr Berg" in drawn and "1/62 + 1/62 = 0.0323" in drawn
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_demo_is_what_the_demo_prints() -> None:
+    drawn = (doc_blocks.ROOT / "shared" / "docs" / "images" / "demo.svg").read_text(encoding="utf-8")
+
+    assert "no&#160;member&#160;ranks&#160;it&#160;first" in drawn
+    assert draw_demo.draw(draw_demo.shorten(draw_demo.run())) == drawn

@@ -15,6 +15,7 @@ from ovos_persona import Persona
 
 from ovos_memory.testing.fakes.server import FakeServer
 
+MODEL = "all-minilm-l6-v2.gguf"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PERSONAS = sorted(EXAMPLES.glob("persona_*.json"))
 FORGETS = {"persona_short_term.json"}  # by its nature
@@ -49,8 +50,9 @@ def turn(persona, utterance, session="kitchen"):
     return answer
 
 
-def run(*command):
-    environment = {**os.environ, "NO_COLOR": "1"}
+def run(*command, models=None):
+    """Run an example; without ``models``, the folder of a real one, it embeds as where no model is installed."""
+    environment = {**os.environ, "NO_COLOR": "1", "OVOS_MEMORY_TEST_MODELS": models or os.devnull}
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         env=environment,
@@ -98,9 +100,25 @@ def test_every_backend_has_an_example():
     assert modules == backends
 
 
-def test_the_demo_remembers_what_another_process_was_told():
-    screen = run(EXAMPLES / "demo.py")
+@pytest.fixture(params=["stand-in", pytest.param("model", marks=pytest.mark.models)])
+def models(request):
+    """Folder of the embeddings model; ``None`` for the demos' stand-in."""
+    return os.environ["OVOS_MEMORY_TEST_MODELS"] if request.param == "model" else None
 
+
+def test_the_composite_example_is_the_one_of_the_documentation():
+    config = json.loads((EXAMPLES / "persona_composite.json").read_text(encoding="utf-8"))
+    block = config["ovos-memory-plugin-composite"]
+
+    retrievers = [member["module"] for member in block["members"]]
+    assert retrievers == ["ovos-memory-plugin-local-rag", "ovos-memory-plugin-lexical"]
+    assert (block["fusion"], block["primary"]) == ("rrf", retrievers[0])
+
+
+def test_the_demo_remembers_what_another_process_was_told(models):
+    screen = run(EXAMPLES / "demo.py", models=models)
+
+    assert f"embedded by {MODEL if models else 'a stand-in'}" in screen
     first, second = re.findall(r"process (\d+): ", screen)
     assert first != second
     asked = screen.split("started anew, is asked")[1]
@@ -108,14 +126,14 @@ def test_the_demo_remembers_what_another_process_was_told():
         "Which locker is my parcel in?": "POL-358",
         "Who was it that repaired our boiler?": "Achterberg",
         "What colour is the kitchen?": "Lichen 19",
-        "When does Jonsen check my knee?": "ninth of June",
+        "When is my hospital appointment, for the knee?": "ninth of June",
         "What do we need for the appel cake?": "butter",
     }
     for question, answer in expected.items():
         best = asked.split(f"\n  {question}\n")[1].split("\n   2. ")[0].split("to the chat engine")[0]
         assert "   1. " in best and answer in best, question
-        assert re.search(r"(lexical|spelling) ranks it \d", best), question
-    assert "no member ranks it first" in asked
+        assert re.search(r"(local-rag|lexical|spelling) ranks it \d", best), question
+    assert "local-rag ranks it 2 · lexical ranks it 2 · no member ranks it first" in asked
     assert asked.count("<recalled-memory>") == len(expected)
 
 
@@ -133,15 +151,18 @@ def test_the_demo_lets_a_model_answer_that_sees_what_was_recalled(server):
 def test_the_demo_keeps_its_memory_where_it_is_told(tmp_path):
     run(EXAMPLES / "demo.py", "--folder", tmp_path / "kept")
 
-    assert {"rosie_lexical.db", "spelling.db"} <= {path.name for path in (tmp_path / "kept").iterdir()}
+    assert {"local-rag.db", "lexical.db", "spelling.db"} <= {
+        path.name for path in (tmp_path / "kept").iterdir()
+    }
 
 
-def test_the_composite_demo_finds_what_neither_member_ranks_first():
-    screen = run(EXAMPLES / "demo_composite.py")
+def test_the_composite_demo_finds_what_neither_member_ranks_first(models):
+    screen = run(EXAMPLES / "demo_composite.py", models=models)
 
+    assert f"embedded by {MODEL if models else 'a stand-in'}" in screen
     best = dict(re.findall(r"^(\w+ alone|fusion: \w+)\n  1\. (.*?)  ", screen, flags=re.MULTILINE))
-    assert best["fusion: rrf"].startswith("Doctor Jansen")
-    assert not best["lexical alone"].startswith("Doctor Jansen")
-    assert not best["spelling alone"].startswith("Doctor Jansen")
-    assert best["fusion: priority"] == best["lexical alone"]
+    assert best["fusion: rrf"].startswith("Jansen will look at my knee")
+    assert not best["meaning alone"].startswith("Jansen")
+    assert not best["words alone"].startswith("Jansen")
+    assert best["fusion: priority"] == best["meaning alone"]
     assert len(best) == 7

@@ -65,7 +65,11 @@ def block(home: Path, models: tuple[FakeServer, FakeServer], store: str | None) 
     def member(name: str, module: str, **config: Any) -> dict[str, Any]:
         return {"name": name, "module": f"ovos-memory-plugin-{module}", "config": config}
 
-    vectors: dict[str, Any] = {"embeddings_plugin": "words-of-tests", "embeddings_db_plugin": store}
+    vectors: dict[str, Any] = {
+        "embeddings_plugin": "words-of-tests",
+        "embeddings_db_plugin": store,
+        "timeout_s": 60,
+    }
     if store is None:
         vectors["db_path"] = str(data / "vectors.db")
     else:

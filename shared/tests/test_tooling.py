@@ -60,7 +60,7 @@ def test_package_files_of_this_checkout_are_equal() -> None:
         ("core>=1.0,<2", "core>=9,<10", "must be '>=X.Y,<2'"),
         ("core>=1.0,<2", "core>=1.1,<2", "refuses ovos-memory-core 1.0.0 of this checkout"),
         ("core>=1.0,<2", "core>=1.0", "the bound of a sibling must be"),
-        ('version = "1.0.0"', 'version = "1.0.1"', "CHANGELOG.md: no entry '## 1.0.1'"),
+        ('version = "1.0.0"', 'version = "1.0.1"', "CHANGELOG.md: no entry '## [1.0.1]'"),
         (f"\n{LEXICAL} = ", "\nother-name = ", f"must be ['{LEXICAL}'], are ['other-name']"),
         ("ovos_memory.lexical:", "ovos_memory.other:", "must be a class in ovos_memory.lexical"),
         (
@@ -448,5 +448,17 @@ def test_the_sessions_are_listed_from_any_folder(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    for name in ("tests", "demo", "ci", "lint", "types", "layers", "wheels", "alone", "tox"):
+    for name in (
+        "tests",
+        "demo",
+        "ci",
+        "lint",
+        "types",
+        "layers",
+        "wheels",
+        "together",
+        "evil",
+        "tox",
+        "release",
+    ):
         assert re.search(rf"^[*-] {name} ->", done.stdout, re.MULTILINE)

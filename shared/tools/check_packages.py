@@ -15,6 +15,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+import changelogs
 from workspace import ENTRY_POINT_GROUP, ROOT, Package, distribution, read_packages, read_toml
 
 URL = "https://github.com/OpenVoiceOS/ovos-memory-plugins"
@@ -149,8 +150,9 @@ def _files(package: Package, packages: dict[str, Package], root: Path) -> Iterat
 def _changelog(package: Package, packages: dict[str, Package], root: Path) -> Iterator[str]:
     file = package.folder / "CHANGELOG.md"
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    if not re.search(rf"^## {re.escape(package.version)}( |$)", text, re.MULTILINE):
-        yield f"CHANGELOG.md: no entry '## {package.version}'"
+    yield from (f"CHANGELOG.md: {problem}" for problem in changelogs.problems(text))
+    if package.version not in [entry.version for entry in changelogs.entries(text)]:
+        yield f"CHANGELOG.md: no entry '## [{package.version}]'"
 
 
 def _workspace(packages: dict[str, Package], root: Path) -> Iterator[str]:

@@ -43,6 +43,11 @@ class Package:
         return re.sub(r"^ovos-memory-(plugin-)?", "", self.name).replace("-", "_")
 
     @property
+    def factor(self) -> str:
+        """The package in the name of a tox environment: the distribution without its prefix."""
+        return re.sub(r"^ovos-memory-(plugin-)?", "", self.name)
+
+    @property
     def dependencies(self) -> list[str]:
         """Requirements as written, extras left out."""
         return list(self.table["project"].get("dependencies", []))

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ovos_memory.cli.target import calm
+
 LEXICAL = "ovos-memory-plugin-lexical"
 
 
@@ -119,3 +121,17 @@ def test_what_was_said_does_not_drive_the_terminal(rosie: Any) -> None:
         assert not set(done.out + done.err) & set("\x1b\x07\x9b\u202e"), command
     assert "[bold]markup[/bold]" in rosie.run("list").out and ":smile:" in rosie.run("list").out
     assert rosie.run("list", "--session", "evil\x1b[2J", "--json").json[0]["session_id"] == "evil\x1b[2J"
+
+
+def test_a_command_loads_nothing_ahead_and_waits_for_a_model_where_a_conversation_would_not() -> None:
+    rag = "ovos-memory-plugin-local-rag"
+
+    assert calm({"collection": "x"}) == {"collection": "x", "preload": False, "timeout_s": 60}
+    assert calm({"collection": "x", "timeout_s": 2})["timeout_s"] == 2
+    assert calm({"members": [rag, "other"]}) == {
+        "member_timeout_s": 90,
+        "members": [
+            {"module": rag, "config": {"preload": False, "timeout_s": 60}},
+            {"module": "other", "config": {}},
+        ],
+    }

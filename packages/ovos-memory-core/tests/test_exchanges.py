@@ -279,3 +279,17 @@ def test_messages_as_json_values_lose_nothing() -> None:
 def test_what_describes_no_message_is_an_error(found: dict[str, Any]) -> None:
     with pytest.raises((KeyError, ValueError)):
         message_from_dict(found)
+
+
+def test_a_copy_shares_nothing_with_the_message() -> None:
+    picture = MultimodalAgentMessage(MessageRole.USER, "look", image_content=["aGk="])
+    parts = AgentMessage(MessageRole.USER, [{"text": "a"}])  # type: ignore[arg-type]
+    plain = AgentMessage(MessageRole.TOOL, "21", tool_call_id="c", name="look")
+
+    copies = [copy_message(message) for message in (picture, parts, plain)]
+    picture.image_content.append("b")  # type: ignore[union-attr]
+    parts.content[0]["text"] = "b"  # type: ignore[index]
+
+    assert type(copies[0]) is MultimodalAgentMessage and copies[0].image_content == ["aGk="]
+    assert copies[1].content == [{"text": "a"}]
+    assert copies[2] == plain and copies[2] is not plain

@@ -18,6 +18,7 @@ from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.sqlite import open_database
+from ovos_memory.core.types import Document
 
 
 def user(text: str | None) -> AgentMessage:
@@ -218,6 +219,24 @@ def test_the_window_is_the_end_of_the_session(journal: Journal) -> None:
     assert [m.content for m in journal.window("s", 3)] == ["a198", "q199", "a199"]
     assert len(journal.window("s", 0)) == 400
     assert 50 <= len(journal.window("s", 0, enough_chars=200)) < 400
+
+
+def test_a_long_window_reads_each_document_once(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(700):
+        journal.record([user(f"q{i}"), assistant(f"a{i}")], "s")
+    read: list[int] = []
+    tail = SqliteLedger.tail
+
+    def counted(self: SqliteLedger, session_id: str, documents: int, **how: int) -> list[Document]:
+        found = tail(self, session_id, documents, **how)  # type: ignore[arg-type]
+        read.extend(document.n for document in found)
+        return found
+
+    monkeypatch.setattr(SqliteLedger, "tail", counted)
+    said = words(journal.window("s", 0))
+
+    assert said == [pair for i in range(700) for pair in (("user", f"q{i}"), ("assistant", f"a{i}"))]
+    assert sorted(read) == list(range(700))
 
 
 def test_an_unanswered_question_is_in_the_window(journal: Journal) -> None:

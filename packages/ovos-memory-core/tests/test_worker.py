@@ -242,7 +242,7 @@ def script(path: Path, then: str) -> subprocess.Popen[str]:
 
 def test_work_of_a_killed_process_is_taken_up_again(tmp_path: Path) -> None:
     process = script(tmp_path / "ledger.db", "time.sleep(60)")
-    assert process.stdout is not None and process.stdout.readline() == "working\n"
+    assert process.stdout is not None and "working\n" in process.stdout  # older OPMs log there too
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
@@ -254,7 +254,7 @@ def test_work_of_a_killed_process_is_taken_up_again(tmp_path: Path) -> None:
 
 def test_a_process_ends_within_two_seconds_of_its_last_line(tmp_path: Path) -> None:
     process = script(tmp_path / "ledger.db", "time.sleep(0.3)")
-    assert process.stdout is not None and process.stdout.readline() == "working\n"
+    assert process.stdout is not None and "working\n" in process.stdout  # older OPMs log there too
     started = time.monotonic()
 
     process.communicate(timeout=20)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import statistics
 import subprocess
 import sys
 import textwrap
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,10 @@ from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.llm.server import ServerChat
 from ovos_memory.entity import EntityMemory
+from ovos_memory.entity.facts import Fact
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
+from ovos_memory.testing.timing import folder_in_ram, own_s, p99
 
 
 def pair(question: str, answer: str = "ok") -> list[AgentMessage]:
@@ -123,36 +128,84 @@ def test_thirty_turns_without_an_endpoint_cost_six_requests_and_are_caught_up(
     assert memory.health()["work"]["parked"] == 0
 
 
-def p99(samples: list[float]) -> float:
-    return statistics.quantiles(samples, n=100)[98]
+class SlowModel:
+    """What takes ten seconds to answer, until it is told to be quick."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], str]) -> None:
+        self.is_quick = threading.Event()
+        self._answer = answer
+
+    def __call__(self, payload: dict[str, Any]) -> str:
+        self.is_quick.wait(10)
+        return self._answer(payload)
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "json"])
-def test_no_turn_waits_for_an_endpoint_that_hangs(server: FakeServer, tmp_path: Path, backend: str) -> None:
-    server.mode = "no_answer"
-    memory = EntityMemory(
-        {"db_path": str(tmp_path / f"f.{backend}"), "backend": backend},
-        chat=ServerChat(server.url, model="m"),
-    )
-    memory.update_history(pair("I like tea"), "warm")
-
-    writes, reads = turns(memory, "0")
-
-    print(f"{backend}: update p99 {p99(writes) * 1e3:.2f} ms, context p99 {p99(reads) * 1e3:.2f} ms")
-    assert (
-        max(*writes, *reads) < 1
-    )  # a tenth of what one call to the endpoint takes, however busy the machine
+NAMES = [
+    f"{a}{b}{c}"
+    for a in ("Al", "Be", "Ci", "Do", "Eu")
+    for b in ("ra", "ne", "lo", "ni", "ta", "ke", "su", "wi")
+    for c in ("lu", "mi", "sa", "to", "vy")
+]
 
 
-def turns(memory: EntityMemory, name: str) -> tuple[list[float], list[float]]:
+def people_met(payload: dict[str, Any]) -> str:
+    met = re.findall(r"I met (\w+) at school", new_part(payload["messages"][0]["content"]))
+    return json.dumps([f"Met {name} at school" for name in met])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "sessions", "others"),
+    [("json", 1, 0), ("json", 200, 800), ("sqlite", 1, 0), ("sqlite", 200, 10_000)],
+)
+def test_no_turn_waits_for_an_endpoint_that_takes_ten_seconds(
+    server: FakeServer, tmp_path: Path, backend: str, sessions: int, others: int
+) -> None:
+    best = {"update_history": math.inf, "context": math.inf}
+    with folder_in_ram(tmp_path) as folder:
+        for attempt in range(3):  # what else the machine does only adds
+            model = SlowModel(people_met)
+            server.replies = [model]
+            memory = EntityMemory(
+                {
+                    "db_path": str(folder / f"{attempt}.{backend}"),
+                    "backend": backend,
+                    "scope": "session",
+                    "max_facts": 0,
+                    "request_timeout": 30,
+                },
+                chat=ServerChat(server.url, model="m"),
+            )
+            know(memory, others)
+
+            writes, reads = turns(memory, sessions)
+
+            best["update_history"] = min(best["update_history"], p99(writes) * 1e3)
+            best["context"] = min(best["context"], p99(reads) * 1e3)
+            model.is_quick.set()
+        assert memory.workplace.worker.drain(120)
+        known = [fact.text for number in range(sessions) for fact in memory.facts(f"s{number}")]
+        memory.close()
+
+    print(f"{backend}, {sessions} sessions among {others}: p99 in ms {best}")
+    assert best["update_history"] <= 5
+    assert best["context"] <= 10
+    assert sorted(known) == sorted(f"Met {name} at school" for name in NAMES)
+
+
+def know(memory: EntityMemory, sessions: int) -> None:
+    """Fill the store with facts of others."""
+    stored = {"next_id": 2, "facts": [Fact(1, "Likes tea", "preference", 1.0, "other").as_dict()]}
+    for number in range(sessions):
+        memory.workplace.state.update(f"other {number}", lambda record: stored)
+
+
+def turns(memory: EntityMemory, sessions: int) -> tuple[list[float], list[float]]:
     writes, reads = [], []
-    for number in range(200):
-        started = time.perf_counter()
-        memory.update_history(pair(f"I like tea number {number}"), f"{name}{number}")
-        between = time.perf_counter()
-        memory.build_conversation_context("what do I like?", f"{name}{number}")
-        reads.append(time.perf_counter() - between)
-        writes.append(between - started)
+    for number, name in enumerate(NAMES):
+        said, session = pair(f"I met {name} at school"), f"s{number % sessions}"
+        writes.append(own_s(lambda: memory.update_history(said, session)))  # noqa: B023
+        reads.append(own_s(lambda: memory.build_conversation_context("whom do I know?", session)))  # noqa: B023
     return writes, reads
 
 
@@ -171,14 +224,15 @@ class Resting:
 
 @pytest.mark.slow
 def test_a_turn_costs_the_same_among_ten_thousand_sessions(tmp_path: Path) -> None:
-    memory = EntityMemory({"db_path": str(tmp_path / "f.db")}, chat=Resting())
-    taken = []
-    for number in range(10_000):
-        started = time.perf_counter()
-        memory.update_history(pair(f"I like tea number {number}"), f"s{number}")
-        taken.append(time.perf_counter() - started)
+    with folder_in_ram(tmp_path) as folder:
+        memory = EntityMemory({"db_path": str(folder / "f.db")}, chat=Resting())
+        taken = []
+        for number in range(10_000):
+            said, session = pair(f"I like tea number {number}"), f"s{number}"
+            taken.append(own_s(lambda: memory.update_history(said, session)))  # noqa: B023
+        memory.close()
 
-    ratio = statistics.median(taken[-100:]) / statistics.median(taken[100:200])
+    ratio = statistics.median(taken[-100:]) / statistics.median(taken[:100])
     print(f"ratio {ratio:.2f}")
     assert ratio <= 1.5
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import shutil
@@ -61,6 +62,7 @@ def config(folder: Path, store: str | None = CHROMA, **more: Any) -> dict[str, A
         "embeddings_db_plugin": store,
         "embeddings_db_config": {"path": str(folder / "vectors")},
         "db_path": str(folder / "ledger.db"),
+        "timeout_s": 60,  # what is found is asserted here; on a busy machine chromadb takes seconds to be imported
         **more,
     }
 
@@ -366,6 +368,23 @@ def test_a_collection_of_version_1x_is_taken_over(tmp_path: Path) -> None:
         )
         == 13
     )
+    memory.close()
+
+
+@pytest.mark.parametrize("store", [CHROMA, QDRANT])
+def test_metadata_that_a_store_would_refuse_cost_no_text_and_stay_as_they_are(
+    tmp_path: Path, store: str
+) -> None:
+    memory = LocalRAGMemory(config(tmp_path, store))
+    for metadata in ({"a": None}, {"a": [1, "b"]}, {"a": {"b": 1}}, {}, None, {"a": 1.5}):
+        before = copy.deepcopy(metadata)
+        memory.store(f"{FACTS[len(memory.search('what?', None, 50))]} of note", None, metadata=metadata)
+        assert metadata == before
+
+    assert memory.search("who looks after my teeth?", None)[0].source == "default_0"
+    assert memory.search("what is growing outside?", None)[0].metadata["a"] == 1.5
+    assert len(memory.search("what?", None, 50)) == 6
+    assert memory.health()["operations"] == {}
     memory.close()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ovos_memory.testing.management import ManagementContract
 from ovos_memory.testing.twins import forgettings, managements
 from ovos_memory.testing.twins.catalogue import TWINS, Twin
 from ovos_memory.testing.twins.runner import broken_rules
@@ -21,7 +20,3 @@ def broken() -> dict[str, set[str]]:
 @pytest.mark.parametrize("twin", MINE, ids=lambda twin: twin.name)
 def test_a_twin_breaks_its_rules_and_no_others(twin: Twin, broken: dict[str, set[str]]) -> None:
     assert broken[twin.name] == twin.rules
-
-
-def test_every_rule_has_a_twin() -> None:
-    assert {rule for twin in MINE for rule in twin.rules} == set(ManagementContract.rules())

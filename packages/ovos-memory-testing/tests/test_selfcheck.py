@@ -175,3 +175,25 @@ def test_the_module_imports_outside_of_a_check() -> None:
     code = "import sys, ovos_memory.testing.selfcheck as s; sys.exit(hasattr(s, 'TestMemoryPlugin'))"
 
     assert subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
+
+
+def test_a_second_name_of_a_plugin_is_held_to_the_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_plugin(folder, monkeypatch, ReferenceMemory.plugin_name, ReferenceMemory)
+    install_plugin(folder, monkeypatch, "another-name", ReferenceMemory)
+
+    for name in (ReferenceMemory.plugin_name, "another-name"):
+        declared = Subject(name, ReferenceMemory, {}, False).declared()
+        assert declared["plugin"] == ReferenceMemory.plugin_name
+    assert Subject("x", PlainMember, {}, False).declared()["plugin"] == "x"
+
+
+def test_files_that_the_settings_place_are_kept_in_the_folder_of_a_test() -> None:
+    settings = {"members": [{"module": "x", "config": {"db_path": "{folder}/x.db"}}, "y"], "max_history": 4}
+
+    declared = Subject("x", PlainMember, settings, False).declared()
+
+    placed = {"module": "x", "config": {"db_path": "/data/x.db"}}
+    assert declared["persistent"] and declared["configure"](Path("/data"))["members"] == [placed, "y"]
+    assert not Subject("x", PlainMember, {"max_history": 4}, False).declared()["persistent"]

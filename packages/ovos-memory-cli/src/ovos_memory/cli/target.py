@@ -15,6 +15,8 @@ import click
 GROUP = "opm.agents.memory"
 DEFAULT_MODULE = "ovos-agents-short-term-memory-plugin"
 """What ovos-persona takes when a persona names no memory."""
+_MODEL_WAIT_S, _MEMBER_TIMEOUT_S = 60, 90
+"""How long a command waits for a model, and a composite for its members, where the configuration does not say."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,21 @@ class Target:
 
 
 def calm(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration in which nothing is loaded ahead: to list records no model is needed."""
+    """Return a configuration in which nothing is loaded ahead, and what is needed is waited for.
+
+    To list records no model is needed, and a command is no conversation: it may wait until one is loaded.
+    """
     quiet = dict(block)
     if "embeddings_plugin" in block or "embeddings_db_plugin" in block or "collection" in block:
-        quiet["preload"] = False
+        quiet = _patient(quiet)
     if isinstance(block.get("members"), list):
+        quiet.setdefault("member_timeout_s", _MEMBER_TIMEOUT_S)
         quiet["members"] = [_calm_member(member) for member in block["members"]]
     return quiet
+
+
+def _patient(block: dict[str, Any]) -> dict[str, Any]:
+    return {"timeout_s": _MODEL_WAIT_S, **block, "preload": False}
 
 
 def _calm_member(member: Any) -> Any:
@@ -78,7 +88,7 @@ def _calm_member(member: Any) -> Any:
     config = member.get("config")
     quiet = calm(config if isinstance(config, Mapping) else {})
     if member.get("module") == "ovos-memory-plugin-local-rag":
-        quiet["preload"] = False
+        quiet = _patient(quiet)
     return {**member, "config": quiet}
 
 

@@ -8,13 +8,13 @@ member blocks and window do.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
+from ovos_memory.core.exchanges import copy_message
 from ovos_memory.core.render import Block
 from ovos_memory.core.text import clean, fill
 
@@ -148,7 +148,7 @@ def _front(parts: Parts) -> list[AgentMessage]:
         text = _without_beginning(clean(block.content).strip(), seen)
         if text:
             seen.append(text)
-            message = copy.deepcopy(block)
+            message = copy_message(block)
             message.content = text
             messages.append(message)
     return messages
@@ -169,7 +169,7 @@ def _recall(role: MessageRole, parts: Parts) -> list[AgentMessage]:
 
 
 def _history(parts: Parts) -> list[AgentMessage]:
-    return [copy.deepcopy(message) for message in parts.history]
+    return [copy_message(message) for message in parts.history]
 
 
 def _utterance(parts: Parts) -> str:

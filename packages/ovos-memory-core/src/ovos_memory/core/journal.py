@@ -38,7 +38,7 @@ MAX_OPEN_SESSIONS = 8_000
 """Sessions whose unanswered question is remembered; beyond it the least recently used go."""
 _LONGEST_ANSWER = 65_536
 """Characters; later pieces of an answer that is longer begin a new document, so that none grows without end."""
-_PAGE = 64
+_PAGE, _MAX_PAGE = 64, 256
 
 
 class Journal:
@@ -131,29 +131,34 @@ class Journal:
         Raises:
             StoreError: The ledger cannot be read; :meth:`held_window` is what is left then.
         """
-        wanted = max_messages or _PAGE
-        while True:
-            documents = self.ledger.tail(session_id, wanted)
-            messages = self._messages(session_id, documents)
-            if len(documents) < wanted or (max_messages and len(messages) >= max_messages):
-                break
-            if (
-                max_messages == 0
-                and enough_chars is not None
-                and sum(len(m.content) for m in messages) > enough_chars
-            ):
-                break
-            wanted *= 4
-        return window(messages, max_messages)
+        ledger, page, chars = self.ledger, max_messages or _PAGE, 0
+        older = documents = ledger.tail(session_id, page)
+        while len(older) == page:
+            if max_messages:
+                if len(self._messages(session_id, documents)) >= max_messages:
+                    break
+            else:
+                chars += sum(len(m.content) for document in older for m in document.messages)
+                if enough_chars is not None and chars > enough_chars:
+                    break
+            page = min(4 * page, _MAX_PAGE)
+            older = ledger.tail(session_id, page, before_n=documents[0].n)
+            documents = [*older, *documents]
+        messages = self._messages(session_id, documents)
+        return window(messages, max_messages) if max_messages else messages
 
     def held_window(self, session_id: str, max_messages: int) -> list[AgentMessage]:
         """Return the window of what is only in memory, for when the ledger cannot be read."""
         return window(self._messages(session_id, []), max_messages)
 
     def _messages(self, session_id: str, documents: list[Document]) -> list[AgentMessage]:
+        """Return what these documents, just read, and those in memory say; none of it is anybody else's."""
         held = {d.id: d for d in self._backlog.held(session_id)}
-        current = [held.pop(d.id, d) for d in documents] + list(held.values())
-        said = [copy_message(m) for d in current for m in d.messages]
+        said: list[AgentMessage] = []
+        for document in documents:
+            longer = held.pop(document.id, None) if held else None
+            said += document.messages if longer is None else map(copy_message, longer.messages)
+        said += [copy_message(m) for d in held.values() for m in d.messages]
         said += [copy_message(m) for m in self._open.get(session_id) or ()]
         return whole_tool_turns(append_turns([], said))
 

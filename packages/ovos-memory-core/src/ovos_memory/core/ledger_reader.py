@@ -59,13 +59,26 @@ class LedgerReader(LedgerTables):
         return next(iter(self.tail(session_id, 1, connection=connection)), None)
 
     def tail(
-        self, session_id: str, documents: int, *, connection: sqlite3.Connection | None = None
+        self,
+        session_id: str,
+        documents: int,
+        *,
+        before_n: int | None = None,
+        connection: sqlite3.Connection | None = None,
     ) -> list[Document]:
-        """Return a session's last ``documents`` documents, oldest first; cost grows with them only."""
+        """Return a session's last ``documents`` documents, oldest first; cost grows with them only.
+
+        Args:
+            session_id: The session.
+            documents: How many at most.
+            before_n: Only those with a smaller number; for going on above the oldest one seen.
+            connection: Of an enclosing transaction.
+        """
+        older, bound = ("", ()) if before_n is None else (" AND d.n < ?", (before_n,))
         with self._reading(connection) as reader:
             rows = reader.execute(
-                f"{self._select} WHERE s.id = ? ORDER BY d.n DESC LIMIT ?",
-                (session_key(session_id), documents),
+                f"{self._select} WHERE s.id = ?{older} ORDER BY d.n DESC LIMIT ?",
+                (session_key(session_id), *bound, documents),
             ).fetchall()
         return [document_of(row) for row in reversed(rows)]
 

@@ -73,8 +73,8 @@ class Reading(Protocol):
     def newest(self, session_id: str) -> Document | None:
         """Return a session's newest document.  Flat cost."""
 
-    def tail(self, session_id: str, documents: int) -> list[Document]:
-        """Return a session's last documents, oldest first.  Flat cost."""
+    def tail(self, session_id: str, documents: int, *, before_n: int | None = None) -> list[Document]:
+        """Return a session's last documents (below number ``before_n``), oldest first.  Flat cost."""
 
     def documents(
         self,

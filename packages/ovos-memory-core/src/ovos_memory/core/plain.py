@@ -71,7 +71,11 @@ class PlainMemory(AgentContextManager):
         blocks: Sequence[AgentMessage] = self.boundary.call(
             "blocks", lambda: self._blocks(session, spoken), list, session_id=session
         )
-        history = conversation(self.get_history(session), self.settings.max_history_chars)
+        chars = self.settings.max_history_chars
+        said: list[AgentMessage] = self.boundary.call(
+            "history", lambda: self._window(session, chars), list, session_id=session
+        )
+        history = conversation(said, chars)
         return inject(
             "system",
             Parts(
@@ -87,8 +91,13 @@ class PlainMemory(AgentContextManager):
         return {"plugin": self.plugin_name, "operations": self.boundary.counts()}
 
     @abc.abstractmethod
-    def _window(self, session_id: str) -> list[AgentMessage]:
-        """Return the history of a session as private copies, oldest first."""
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
+        """Return the history of a session as private copies, oldest first.
+
+        Args:
+            session_id: The session.
+            enough_chars: Where the window is not bounded, older messages may be left out beyond this many characters.
+        """
 
     def _blocks(self, session_id: str, utterance: str) -> Sequence[AgentMessage]:
         """Return what the memory knows, as leading system messages."""

@@ -83,7 +83,7 @@ class EntityMemory(ModelMemory):
 
         return convert_1x(found)
 
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         return []
 
     def _blocks(self, session_id: str, utterance: str) -> list[AgentMessage]:

@@ -167,8 +167,11 @@ class IndexTables:
         except sqlite3.DatabaseError:  # FTS5 cannot open what is broken, not even to drop it
             connection.execute("PRAGMA writable_schema = ON")
             connection.execute("DELETE FROM sqlite_master WHERE name = ?", (f"{self.p}postings",))
+            # SQLite 3.36 forgets the table only when the version of the schema says that it changed.
+            version = int(connection.execute("PRAGMA schema_version").fetchone()[0])
+            connection.execute(f"PRAGMA schema_version = {version + 1}")
             connection.execute("PRAGMA writable_schema = RESET")
-        for name in _NAMES + _SHADOWS:
+        for name in _NAMES[1:] + _SHADOWS:
             connection.execute(f"DROP TABLE IF EXISTS {self.p}{name}")
 
     def save(self, connection: sqlite3.Connection, state: IndexState) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ovos_memory.core.errors import OvosMemoryError
+from ovos_memory.core.errors import OvosMemoryError, StoreUnavailable
 from ovos_memory.core.types import Document, MemoryHit, document_id
 from ovos_memory.local_rag.held import hit_of
 from ovos_memory.local_rag.names import parse_vector_key, store_text
@@ -50,7 +50,12 @@ def ranked_hits(
     model = index.model()
     index.boundary.call("index", lambda: index.embed_leftovers(model), lambda: None)
     search = _Search(index, model, vector, session_id, top_k, neighbour_weight)
-    found = None if neighbour_weight else search.from_store()
+    found = None
+    if index.mirror is not None and not neighbour_weight:
+        try:
+            found = index.beside.run(search.from_store)
+        except StoreUnavailable as error:
+            index.boundary.failed("vector store", error, session_id=session_id)
     return search.exact() if found is None else found
 
 

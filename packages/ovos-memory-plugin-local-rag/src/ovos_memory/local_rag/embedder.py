@@ -7,23 +7,29 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_utils.log import LOG
 
 from ovos_memory.core.errors import BadReply, ModelUnavailable, OvosMemoryError
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.local_rag.loading import GGUF_LOCK, construct, find_text_embedder
+from ovos_memory.local_rag.patience import OwnThread, left_s
 from ovos_memory.local_rag.replies import DEFAULT_MAX_TOKENS, tokenizer, unit_vector
 from ovos_memory.local_rag.windows import estimate_tokens, split_windows
 
 if TYPE_CHECKING:
     from ovos_memory.local_rag.matrix import Floats
 
+R = TypeVar("R")
+
 PROBE = "Please remember that my sister Anna arrives on Friday at seven."
 """The sentence whose vector tells one model from another."""
 LOAD_WAIT_S = 10.0
-"""How long one call waits for a model that is being loaded; those after it do not wait until it is there."""
+"""How long one call waits for a model that is being loaded where nothing else bounds it; those after it do not
+wait until it is there."""
+_LATE_POLL_S = 1.0
+"""How soon to look again whether a call that hung has come back."""
 _RETRY_FROM_S, _RETRY_TO_S = 5.0, 300.0
 _QUERY_CACHE = 32
 _QUERY_WINDOWS = 4
@@ -34,6 +40,9 @@ _SHORTEST_LIMIT_CHARS = 200
 
 class Embedder:
     """Turns texts into vectors of unit length; safe from any thread.
+
+    The model is used on a thread of its own, which a call waits for as long as
+    :func:`~ovos_memory.local_rag.patience.at_most` lets it: a model that hangs holds up nobody for longer.
 
     Args:
         name: Entry point in ``opm.embeddings.text``.
@@ -52,6 +61,10 @@ class Embedder:
         self.dimension = 0
         self._max_chars: int | None = None
         self._queries: OrderedDict[str, Floats | None] = OrderedDict()
+        self._own = OwnThread(
+            "memory-embedding",
+            lambda why: ModelUnavailable(f"{plugin}: embeddings plugin '{name}' is held up: {why}"),
+        )
         self._reset()
 
     def _reset(self) -> None:
@@ -88,9 +101,9 @@ class Embedder:
             self._thread.start()
 
     def ready_in_s(self) -> float:
-        """Return the seconds until the model may be there, 0 when it is; begins to load it when due."""
+        """Return the seconds until the model may answer, 0: now; begins to load it when due."""
         if self.is_ready:
-            return 0.0
+            return _LATE_POLL_S if self._own.is_late else 0.0
         self.preload()
         return max(0.05, self._retry_at - time.monotonic())
 
@@ -105,7 +118,7 @@ class Embedder:
             return
         self.preload()
         if self._model is None and not self._loaded.is_set():
-            self._loaded.wait(0.0 if self._has_waited else LOAD_WAIT_S)
+            self._loaded.wait(0.0 if self._has_waited else left_s(LOAD_WAIT_S))
             self._has_waited = self._model is None
         if self._model is not None:
             return
@@ -202,16 +215,27 @@ class Embedder:
     def _windows(self, text: str) -> list[str]:
         if len(text) <= self._max_tokens // 4 and (self._max_chars is None or len(text) <= self._max_chars):
             return [text]
-        with self._lock:
-            fits = self._max_chars is None or len(text) <= self._max_chars
-            if fits and len(text) <= 16 * self._max_tokens and self._count(text) <= self._max_tokens:
-                return [text]
-            return split_windows(
-                text,
-                max_tokens=min(_WINDOW_TOKENS, self._max_tokens),
-                count_tokens=self._count,
-                max_chars=self._max_chars,
-            )
+        return self._alone(lambda: self._split(text))
+
+    def _split(self, text: str) -> list[str]:
+        fits = self._max_chars is None or len(text) <= self._max_chars
+        if fits and len(text) <= 16 * self._max_tokens and self._count(text) <= self._max_tokens:
+            return [text]
+        return split_windows(
+            text,
+            max_tokens=min(_WINDOW_TOKENS, self._max_tokens),
+            count_tokens=self._count,
+            max_chars=self._max_chars,
+        )
+
+    def _alone(self, use: Callable[[], R]) -> R:
+        """Use the model, as the only one; :class:`ModelUnavailable` when it does not come back in time."""
+
+        def locked() -> R:
+            with self._lock:
+                return use()
+
+        return self._own.run(locked)
 
     def _embed(self, texts: Sequence[str]) -> list[Floats | None]:
         """Return a checked vector for each text, in one call where the plugin can."""
@@ -219,19 +243,21 @@ class Embedder:
         together = getattr(model, "get_embeddings_batch", None)
         if len(texts) > 1 and callable(together):
             try:
-                with self._lock:
-                    replies = list(together(list(texts)))
+                replies = self._alone(lambda: list(together(list(texts))))
                 vectors = [self._checked(reply) for reply in replies]
                 if len(vectors) == len(texts) and all(vector is not None for vector in vectors):
                     return vectors
+            except ModelUnavailable:
+                raise
             except Exception as error:
                 LOG.debug("%s: a batch of %d failed (%s)", self._plugin, len(texts), type(error).__name__)
         return [self._one(text) for text in texts]
 
     def _one(self, text: str) -> Floats | None:
         try:
-            with self._lock:
-                reply = self._model.get_embeddings(text)
+            reply = self._alone(lambda: self._model.get_embeddings(text))
+        except ModelUnavailable:
+            raise
         except Exception as error:
             LOG.debug("%s: %d characters not embedded (%s)", self._plugin, len(text), type(error).__name__)
             self._check_alive(error)
@@ -245,8 +271,7 @@ class Embedder:
     def _check_alive(self, error: Exception) -> None:
         """Tell a text that the model refuses from a model that fails."""
         try:
-            with self._lock:
-                is_alive = unit_vector(self._model.get_embeddings(PROBE)) is not None
+            is_alive = unit_vector(self._alone(lambda: self._model.get_embeddings(PROBE))) is not None
         except Exception:
             is_alive = False
         if not is_alive:
@@ -277,3 +302,7 @@ class Embedder:
         raise BadReply(
             f"{self._plugin}: '{self.name}' has no usable vector for {len(text)} characters of text"
         )
+
+    def close(self) -> None:
+        """Let the model's thread end; called when the last memory that uses it is gone."""
+        self._own.close()

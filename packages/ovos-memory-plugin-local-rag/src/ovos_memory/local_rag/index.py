@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ovos_utils.log import LOG
 
 from ovos_memory.core.boundary import Boundary
-from ovos_memory.core.errors import BadReply, OvosMemoryError
+from ovos_memory.core.errors import BadReply, OvosMemoryError, StoreUnavailable
 from ovos_memory.core.shared import LruDict, ProcessLock
 from ovos_memory.core.types import Document
 from ovos_memory.core.worker import Worker
@@ -19,6 +19,7 @@ from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.common_words import CommonWords
 from ovos_memory.local_rag.consumer import CONSUMER, VectorConsumer
 from ovos_memory.local_rag.exact import ExactSearch
+from ovos_memory.local_rag.patience import OwnThread
 from ovos_memory.local_rag.takeover import take_over_1x
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ class VectorIndex:
         self.embedder = embedder
         self.mirror: StoreMirror | None = None
         """The vector store; ``None``: the ledger's own vectors are all there is."""
+        self.beside = OwnThread(
+            "memory-vector-store-calls",
+            lambda why: StoreUnavailable(
+                f"{plugin}: vector store is held up: {why}; answers come from the ledger's own vectors"
+            ),
+        )
+        """Where everything that asks the store runs: one that hangs holds up nobody for longer than a turn waits."""
         self.exact = ExactSearch(ledger.database, table)
         self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
         self.plugin = plugin
@@ -175,8 +183,12 @@ class VectorIndex:
             return
         for start in range(0, len(documents), _BATCH):
             part = documents[start : start + _BATCH]
-            vectors = self.embed(part)
-            self.keep(part, vectors)
+            try:
+                vectors = self.embed(part)
+                self.keep(part, vectors)
+            except OvosMemoryError:
+                self._worker.wake()  # it waits until the model, or the ledger, is there again
+                raise
             if not all(vectors):
                 self._worker.wake()  # it tries a few times more, and gives up in the end
         self.push_safely()
@@ -191,8 +203,13 @@ class VectorIndex:
     # ------------------------------------------------------------------ the vector store
     def push_safely(self) -> None:
         """Hand new vectors over to the store; a failure is noted and tried again later."""
-        if self.mirror is not None and not self.boundary.call("vector store", self._push, lambda: True):
+        if self.mirror is not None and not self.boundary.call(
+            "vector store", self._push_beside, lambda: True
+        ):
             self._pushing.start(self.push_all)
+
+    def _push_beside(self) -> bool:
+        return self.beside.run(self._push)
 
     def _push(self) -> bool:
         assert self.mirror is not None
@@ -205,7 +222,7 @@ class VectorIndex:
     def push_all(self) -> None:
         """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
         while not self._pushing.is_stopping.is_set():
-            if self.boundary.call("vector store", self._push, lambda: True):
+            if self.boundary.call("vector store", self._push_beside, lambda: True):
                 return
 
     def push_behind(self) -> None:
@@ -223,7 +240,7 @@ class VectorIndex:
         self.embedder.ensure()
         model = self.model()
         if self.mirror is not None:
-            self._push()
+            self._push_beside()
         if self.ledger.pending_count(CONSUMER, model.fingerprint):
             self._worker.wake()
 
@@ -267,9 +284,11 @@ class VectorIndex:
         Raises:
             OvosMemoryError: The model or the store cannot be used just now.
         """
-        if self.mirror is None:
+        mirror = self.mirror
+        if mirror is None:
             return []
-        cleaned = self.mirror.scrub(self.model())
+        model = self.model()
+        cleaned = self.beside.run(lambda: mirror.scrub(model))
         self.push_safely()
         return cleaned
 
@@ -286,4 +305,5 @@ class VectorIndex:
     def close(self) -> None:
         """End the worker; called when the last memory is gone."""
         self._worker.close()
+        self.beside.close()
         self.ledger.close()

@@ -67,7 +67,13 @@ class LocalRAGMemory(BaseRetrievalMemory):
         return self._source.ledger
 
     def _index(self, documents: list[Document]) -> None:
+        from ovos_memory.local_rag.patience import at_most
+
         settings = cast("LocalRAGSettings", self.settings)
+        with at_most(settings.timeout_s):
+            self._embed(documents, settings)
+
+    def _embed(self, documents: list[Document], settings: LocalRAGSettings) -> None:
         stored = [document for document in documents if document.row >= 0]
         if stored:
             self._source.index().record(stored, in_background=settings.background)
@@ -75,6 +81,13 @@ class LocalRAGMemory(BaseRetrievalMemory):
             for document in documents:
                 if document.row < 0:
                     self._source.held.of(document)
+
+    def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
+        """Return hits with distinct texts, best first; waits ``timeout_s`` at most for model and store together."""
+        from ovos_memory.local_rag.patience import at_most
+
+        with at_most(cast("LocalRAGSettings", self.settings).timeout_s):
+            return super().search(query, session_id, top_k)
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.local_rag.answers import best_first, ranked_hits
@@ -108,7 +121,10 @@ class LocalRAGMemory(BaseRetrievalMemory):
         return {**super().stats(), "waiting": self._source.index().health()["pending"]}
 
     def _removed_elsewhere(self, documents: list[Document]) -> None:
-        self._source.index().push_safely()
+        from ovos_memory.local_rag.patience import at_most
+
+        with at_most(cast("LocalRAGSettings", self.settings).timeout_s):
+            self._source.index().push_safely()
 
     def _clean_elsewhere(self) -> Scrubbed:
         from ovos_memory.core.management_types import Scrubbed

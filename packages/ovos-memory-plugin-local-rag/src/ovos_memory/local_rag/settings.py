@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -44,6 +44,10 @@ class LocalRAGSettings(RecallSettings):
     drop_common_words: Share | None = Field(
         None,
         description="Leave query words out that stand in more than this share of the exchanges; null: none.",
+    )
+    timeout_s: Annotated[NonNegative, Field(gt=0)] = Field(
+        4.0,
+        description="Seconds a call waits for model and vector store together; what is not done by then is done later.",
     )
     preload: bool = Field(True, description="Load model and store in the background after construction.")
     background: bool = Field(

@@ -100,12 +100,13 @@ class LongTermMemory(ModelMemory):
 
         return SummaryRecord.read(self.workplace.state.load(session_id))
 
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         record = self.boundary.call(
             "takeover", lambda: self._settled(session_id), lambda: None, session_id=session_id
         )
         try:
-            said = self.journal.window(session_id, 0, enough_chars=MAX_WINDOW_CHARS)
+            enough = MAX_WINDOW_CHARS if enough_chars is None else enough_chars
+            said = self.journal.window(session_id, 0, enough_chars=enough)
         except StoreError as error:
             self.boundary.failed("history", error, session_id=session_id)
             said = self.journal.held_window(session_id, 0)

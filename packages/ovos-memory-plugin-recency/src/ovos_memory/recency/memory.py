@@ -109,6 +109,6 @@ class RecencyMemory(ManagedMemory, PlainMemory):
                 session_id, lambda record: with_turns(record, said, now=now, limits=self._limits)
             )
 
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         turns = within(read_turns(self._state.load(session_id)), now=self._clock(), limits=self._limits)
         return window([turn.message for turn in turns], 0)

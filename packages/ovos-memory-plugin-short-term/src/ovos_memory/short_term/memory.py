@@ -68,7 +68,7 @@ class BasicShortTermMemory(ManagedMemory, PlainMemory):
         # [-0:] is everything, as it should be; a torn tool call stays, for its results may be on the way
         self._turns.change(session_id, lambda turns: with_said(turns, said, now=now)[-most:])
 
-    def _window(self, session_id: str) -> list[AgentMessage]:
+    def _window(self, session_id: str, enough_chars: int | None = None) -> list[AgentMessage]:
         return window([turn.message for turn in self._turns.load(session_id)], 0)
 
     def _keeper(self) -> Keeper:

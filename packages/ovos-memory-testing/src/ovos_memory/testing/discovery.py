@@ -23,6 +23,8 @@ ENVIRONMENT = "OVOS_MEMORY_CHECKED"
 DECLARATION = "memory_contract"
 """Attribute of a plugin's class: a mapping with the names of :class:`~ovos_memory.testing.suite.Declarations`."""
 _FILE = "memory.db"
+_FOLDER = "{folder}"
+"""In a text of the settings: the folder that the memory of a test keeps its files in."""
 _STAND_INS = ("chat", "embedder", "embeddings_db")
 
 
@@ -67,8 +69,11 @@ class Subject:
         unknown = sorted(set(own) - {name for name in vars(Declarations) if not name.startswith("__")})
         if unknown:
             raise pytest.UsageError(f"{self.name}: {DECLARATION} names no declarations: {', '.join(unknown)}")
-        found = {**self._offered(), **own, "config": self.config, "plugin": self.name}
+        found = {**self._offered(), **own, "config": self.config, "plugin": self._own_name()}
         path_key = found.get("path_key")
+        if _FOLDER in json.dumps(self.config) and "configure" not in found:
+            found["configure"] = staticmethod(functools.partial(_placed, self.config))
+            found["persistent"] = own.get("persistent", True)
         if found.get("persistent") and path_key and "configure" not in found:
             found["configure"] = staticmethod(functools.partial(_configured, path_key))
         if "store_format" not in own and "configure" in found:
@@ -113,6 +118,11 @@ class Subject:
                 (k for k in ("max_num_results",) if k in keys), "retrieval.max_num_results"
             )
         return found
+
+    def _own_name(self) -> str:
+        """Return what the class calls itself, when it is installed under that name too; else the entry point."""
+        own = getattr(self.plugin, "plugin_name", None)
+        return own if isinstance(own, str) and find_memory_plugins().get(own) is self.plugin else self.name
 
     def _format(self, path_key: str | None) -> str | None:
         """Return ``sqlite`` when that is what the file of a fresh memory is."""
@@ -178,6 +188,15 @@ def _keys(plugin: Any) -> set[str]:
 
     model = getattr(plugin, "settings_model", None)
     return {key for key, _ in key_paths(model())} if callable(model) else set()
+
+
+def _placed(value: Any, folder: Path) -> Any:
+    """Return settings with the folder in the place of its name."""
+    if isinstance(value, Mapping):
+        return {key: _placed(part, folder) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_placed(part, folder) for part in value]
+    return value.replace(_FOLDER, str(folder)) if isinstance(value, str) else value
 
 
 def _configured(path_key: str, folder: Path) -> dict[str, Any]:

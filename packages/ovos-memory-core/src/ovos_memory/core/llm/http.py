@@ -65,6 +65,10 @@ class Http:
     """
 
     def __init__(self, url: str, api_key: str = "") -> None:
+        # Here and not with the first request: a third of a second of loading behind a conversation takes the
+        # interpreter away from its turns.
+        import requests  # noqa: F401
+
         self._label = server_label(url)
         self._is_local = _is_loopback(urlsplit(url).hostname or "")
         self._api_key = api_key.strip()

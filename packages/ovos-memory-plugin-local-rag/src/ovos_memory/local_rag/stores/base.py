@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 BATCH = 500
 """Vectors handed to a store at once."""
+CLOSE_WAIT_S = 1.0
+"""How long closing waits for a call under way: the collector of a memory may be who closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,15 @@ class VectorStore:
         return True
 
     def close(self) -> None:
-        """Let go of the store's files."""
+        """Let go of the store's files; one that hangs in a call keeps them."""
+        if self._lock.acquire(CLOSE_WAIT_S):
+            try:
+                self._close()
+            finally:
+                self._lock.release()
+
+    def _close(self) -> None:
+        """Let go of the store's files, so that they can be opened afresh."""
 
     def scrub_files(self) -> list[Path]:
         """Leave no trace of deleted rows in the files of a store that was closed; return the files cleaned."""

@@ -106,15 +106,13 @@ class ChromaStore(VectorStore):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [self._folder / DATABASE_FILE, *cleaned]
 
-    def close(self) -> None:
-        """Let go of the store's files, so that the same folder can be opened afresh."""
-        with self._lock:
-            self._collections.clear()
-            with contextlib.suppress(Exception):
-                if self.is_intact():
-                    self._db.client.close()
-                elif self._folder is not None:
-                    forget_engine(self._folder)
+    def _close(self) -> None:
+        self._collections.clear()
+        with contextlib.suppress(Exception):
+            if self.is_intact():
+                self._db.client.close()
+            elif self._folder is not None:
+                forget_engine(self._folder)
 
 
 def remove_set_aside(folder: Path) -> list[Path]:

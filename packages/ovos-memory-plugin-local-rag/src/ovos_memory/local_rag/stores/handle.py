@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ovos_memory.core.errors import OvosMemoryError, StoreUnavailable
 from ovos_memory.core.shared import ProcessLock
-from ovos_memory.local_rag.stores.base import VectorStore
+from ovos_memory.local_rag.stores.base import CLOSE_WAIT_S, VectorStore
 from ovos_memory.local_rag.stores.opening import StorePlace, open_store
 
 try:
@@ -83,10 +83,13 @@ class StoreHandle:
             self._delay_s = min(2 * self._delay_s, _RETRY_TO_S)
 
     def close(self) -> None:
-        """Let go of the store."""
-        with self._lock:
-            if self._pid == os.getpid():
-                self._close()
+        """Let go of the store; one that is still being opened, and hangs, is left to itself."""
+        if self._lock.acquire(CLOSE_WAIT_S):
+            try:
+                if self._pid == os.getpid():
+                    self._close()
+            finally:
+                self._lock.release()
 
     def _close(self) -> None:
         store, self._store = self._store, None

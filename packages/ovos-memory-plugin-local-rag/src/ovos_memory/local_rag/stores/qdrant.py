@@ -135,9 +135,8 @@ class QdrantStore(VectorStore):
         """Return whether the files that were opened are still in their place."""
         return self._folder is None or file_id(self._folder / "meta.json") == self._file_id
 
-    def close(self) -> None:
-        """Let go of the store's files: Qdrant in process admits one client per folder."""
-        with self._lock, contextlib.suppress(Exception):
+    def _close(self) -> None:
+        with contextlib.suppress(Exception):  # Qdrant in process admits one client per folder
             self._db.client.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -50,3 +50,9 @@ def twin(
         return memory
 
     return enlist
+
+
+def rules_without_twin(contract: type[MemorySuite], twins: Iterable[Twin]) -> list[str]:
+    """Return the rules of a contract that none of these twins breaks, sorted."""
+    broken = {rule for twin in twins for rule in twin.rules}
+    return sorted(set(contract.rules()) - broken)
