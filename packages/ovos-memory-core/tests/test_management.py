@@ -188,3 +188,23 @@ def test_a_thousand_sessions_are_forgotten_in_one_go(tmp_path: Path) -> None:
     assert memory.forget(query="tea").total == 2000
     assert memory.sessions() == []
     memory.close()
+
+
+# ---------------------------------------------------------------------- what another memory has forgotten
+@pytest.mark.parametrize(
+    ("question", "answer", "stays"),
+    [("I like tea", "noted", True), ("I like coffee", "noted", False), ("I like coffee", "noted\nso", False)],
+)
+def test_another_memorys_number_alone_forgets_nothing(
+    question: str, answer: str, stays: bool, tmp_path: Path
+) -> None:
+    """Memories number on their own: one that missed an exchange gives the next one its number."""
+    memory = ManagedReference({"db_path": str(tmp_path / "store.db")})
+    memory.update_history(said(question, answer), "s")
+    (own,) = memory.records("s")
+
+    memory.forget_related(
+        [Trace("s", "Q: I like coffee\nA: noted", "I like coffee", "noted", own.id, own.created_at)]
+    )
+
+    assert bool(list(memory.records("s"))) is stays

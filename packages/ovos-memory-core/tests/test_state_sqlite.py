@@ -242,3 +242,18 @@ def test_a_table_that_is_not_1xs_is_left_alone(tmp_path: Path, column: str):
     assert store.sessions() == []
     with store.database.read() as reader:
         assert reader.execute("SELECT * FROM sessions").fetchall() == [("theirs",)]
+
+
+@pytest.mark.parametrize("damage", ['{"n": 1', "[1, 2]", "null", "[" * 5_000])
+def test_a_damaged_record_costs_its_session_and_no_other(damage, tmp_path):
+    path = tmp_path / "state.db"
+    state = SqliteState(path, kind="test", plugin="p")
+    for session in ("s", "t"):
+        state.update(session, lambda record: {"n": 1})
+    with state.database.write() as connection:
+        connection.execute("UPDATE state_test SET record = ? WHERE session = ?", (damage, b"s"))
+
+    assert state.load("s") is None and dict(state.items()) == {"t": {"n": 1}}
+    assert state.update("s", lambda record: {"n": 2} if record is None else None) == {"n": 2}
+    assert dict(state.items()) == {"s": {"n": 2}, "t": {"n": 1}}
+    state.close()

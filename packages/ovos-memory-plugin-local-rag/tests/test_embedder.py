@@ -47,6 +47,17 @@ def test_a_useless_vector_is_never_handed_on(mode: str) -> None:
     assert embedder.query_vector("bad") is None
 
 
+def test_a_query_that_had_no_vector_is_tried_again() -> None:
+    """A model that answered nonsense once has not made its queries unanswerable."""
+    embedder, fake = wrapped(fails_on=("tea",))
+    fake.mode = "zeros"
+    assert embedder.query_vector("tea") is None
+
+    fake.mode = "good"
+
+    assert embedder.query_vector("tea") is not None
+
+
 @pytest.mark.parametrize("beyond", ["raises", "empty", "echo"])
 def test_a_text_that_is_too_long_is_embedded_in_pieces_that_are_not(beyond: str) -> None:
     embedder, fake = wrapped(max_chars=500, beyond=beyond)

@@ -82,6 +82,11 @@ class Backlog:
             self._reset()
 
     # ------------------------------------------------------------------ the ledger
+    @property
+    def opened(self) -> SqliteLedger | None:
+        """The ledger if it is open."""
+        return self._ledger
+
     def ledger(self) -> SqliteLedger:
         """Return the open ledger.
 
@@ -252,7 +257,10 @@ class Backlog:
             self._thread.start()
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """Try once more to write what is held, waiting for a lock at most ``timeout_s``, and let go of the ledger."""
+        """Try once more to write what is held, waiting for a lock at most ``timeout_s``, and let go of the ledger.
+
+        What cannot be written now is tried again in the background, as long as the process and the memory live.
+        """
         if self._pid != os.getpid():
             return
         self._closing.set()
@@ -260,7 +268,10 @@ class Backlog:
         ledger, self._ledger = self._ledger, None
         if ledger is not None:
             ledger.close()
-        self._closing.clear()
+        with self._lock:
+            self._closing, self._thread = threading.Event(), None
+        if self._held:
+            self._retry_later()
 
 
 def _exchange(document: Document) -> Exchange:

@@ -114,7 +114,8 @@ class Journal:
 
     def store_text(self, text: str, session_id: str, metadata: Mapping[str, Any] | None = None) -> Document:
         """Store one text verbatim as a document of its own."""
-        return self._backlog.append_text(session_id, clean(text), self._clock(), dict(metadata or {}))
+        facts = dict(metadata) if isinstance(metadata, Mapping) else {}
+        return self._backlog.append_text(session_id, clean(text), self._clock(), facts)
 
     # ------------------------------------------------------------------ looking back
     def window(
@@ -224,6 +225,12 @@ class Journal:
         except StoreError as error:
             trouble = str(error)
         return {"held": len(self._backlog.held()), "lost": self._backlog.lost, "store_error": trouble}
+
+    def note_failure(self, operation: str, type_name: str, at: float) -> None:
+        """Note in the ledger what failed, for other processes to see; not while the ledger cannot be opened."""
+        ledger = self._backlog.opened
+        if ledger is not None:
+            ledger.note_failure(operation, type_name, at)
 
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what is held, waiting for a lock at most ``timeout_s``; the journal may be used again."""

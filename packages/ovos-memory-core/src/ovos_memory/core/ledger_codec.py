@@ -66,6 +66,15 @@ def dump_metadata(metadata: Mapping[str, Any] | None) -> str | None:
     return dump_json(dict(metadata)) if metadata else None
 
 
+def _load_metadata(stored: str | None) -> dict[str, Any]:
+    """Return stored metadata; none where they are damaged, for the document is there all the same."""
+    try:
+        found = json.loads(stored) if stored else {}
+    except (RecursionError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def dump_messages(question: str, answer: str, messages: Sequence[AgentMessage]) -> str | None:
     """Return messages as JSON, or ``None`` when they are just the user's ``question`` and the ``answer``."""
     if (
@@ -81,7 +90,16 @@ def load_messages(question: str, answer: str, stored: str | None) -> tuple[Agent
     """Return the messages of :func:`dump_messages`, new objects every time."""
     if stored is None:
         return AgentMessage(MessageRole.USER, question), AgentMessage(MessageRole.ASSISTANT, answer)
-    return tuple(message_from_dict(each) for each in json.loads(stored))
+    try:
+        return tuple(message_from_dict(each) for each in json.loads(stored))
+    except (
+        AttributeError,
+        KeyError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ):  # damaged: the words are there as well
+        return load_messages(question, answer, None)
 
 
 def document_of(row: Row) -> Document:
@@ -95,7 +113,7 @@ def document_of(row: Row) -> Document:
         messages=load_messages(question, answer, messages) if text is None else (),
         created_at=created_at,
         text=text,
-        metadata=json.loads(metadata) if metadata else {},
+        metadata=_load_metadata(metadata),
         row=number,
         change=change,
     )

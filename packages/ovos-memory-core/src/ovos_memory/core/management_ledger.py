@@ -22,6 +22,7 @@ from ovos_memory.core.management_types import (
     Trace,
     gone,
 )
+from ovos_memory.core.text import identity
 from ovos_memory.core.types import Document, Record, SessionSummary
 
 if TYPE_CHECKING:
@@ -234,8 +235,7 @@ def _trace(document: Document) -> Trace:
 
 def _is_same(record: Record, trace: Trace) -> bool:
     details = record.details
-    is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
-    if trace.source == record.id and is_same_moment:
+    if trace.source == record.id and _is_grown(record, trace):
         return True
     if trace.is_source(record.session_id, record.created_at, record.text):
         return True
@@ -245,6 +245,16 @@ def _is_same(record: Record, trace: Trace) -> bool:
             return trace.is_exchange(record.session_id, question, answer)
         return trace.means(record.session_id, record.text, question, answer)
     return trace.means(record.session_id, record.text)
+
+
+def _is_grown(record: Record, trace: Trace) -> bool:
+    """Tell whether a document of the same id is the same exchange, whose answer got longer in one of two memories.
+
+    The id alone says nothing: memories number on their own, and one that missed an exchange is behind the others.
+    """
+    is_same_moment = abs(record.created_at - trace.created_at) <= SAME_MOMENT_S
+    asked = record.details.get("question")
+    return is_same_moment and bool(asked) and identity(str(asked)) == identity(trace.question or "")
 
 
 def scrub_database(database: Database, *, wait_s: float = _SCRUB_WAIT_S) -> Scrubbed:

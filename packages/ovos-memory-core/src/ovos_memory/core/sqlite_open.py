@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sqlite3
 import stat
@@ -26,6 +27,9 @@ Mode = Literal["rw", "ro", "immutable"]
 Connect = Callable[[str], "Connection"]
 
 
+_text = functools.partial(str, encoding="utf-8", errors="replace")
+
+
 class Connection(sqlite3.Connection):
     """A connection that knows how long it waits for a lock."""
 
@@ -41,9 +45,12 @@ class Connection(sqlite3.Connection):
 
 def connect(uri: str) -> Connection:
     """Open a connection that any thread may use (one at a time), without implicit transactions."""
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0, factory=Connection
     )
+    # A damaged page may hold a text that is no UTF-8: one bad character must not hide a whole conversation.
+    connection.text_factory = _text
+    return connection
 
 
 def file_uri(path: Path, mode: Mode) -> str:

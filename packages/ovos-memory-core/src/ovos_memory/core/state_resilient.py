@@ -131,13 +131,18 @@ class ResilientState:
             return self._opened().scrub()
 
     def close(self) -> None:
-        """Try once more to write what is held, and free what the store holds; it may be used again."""
+        """Try once more to write what is held, and free what the store holds; it may be used again.
+
+        What cannot be written now is tried again in the background, as long as the process lives.
+        """
         self._stop.set()
         with self._lock:
             self._flush()
             self._retrying, self._stop = None, threading.Event()
             if self._store is not None:
                 self._store.close()
+            if self._held:
+                self._retry_later()
 
     def health(self) -> dict[str, Any]:
         """Return how many changes are ``held`` and ``lost``, and the ``store_error`` that still stands."""
@@ -203,12 +208,16 @@ class ResilientState:
                 "backlog",
                 StoreUnavailable(f"over {self._max_held} changes wait for the store; the oldest is lost"),
             )
+        self._retry_later()
+        return record
+
+    def _retry_later(self) -> None:
+        """Try again in the background; the caller has the lock."""
         if self._retrying is None:
             self._retrying = threading.Thread(
                 target=_retry, args=(self, self._stop), name="memory-state", daemon=True
             )
             self._retrying.start()
-        return record
 
     def _flush(self) -> None:
         """Write what is held, as one; the caller has the lock."""

@@ -47,6 +47,7 @@ class SqliteState:
         self._table = f"state_{kind}"
         self._plugin = plugin
         self._convert_1x = convert_1x
+        self._is_told = False
         self.database.migrate(self._table, [self._create], before=self._keep_copy)
 
     # ------------------------------------------------------------------ the store
@@ -85,7 +86,9 @@ class SqliteState:
                     (last,),
                 ).fetchall()
             for _, session, record in rows:
-                yield session_id_of(session), json.loads(record)
+                found = self._read(record)
+                if found is not None:
+                    yield session_id_of(session), found
             if len(rows) < _PAGE:
                 return
             last = rows[-1][0]
@@ -108,7 +111,24 @@ class SqliteState:
     # ------------------------------------------------------------------ inside
     def _load(self, reader: sqlite3.Connection, key: bytes) -> Record | None:
         row = reader.execute(f"SELECT record FROM {self._table} WHERE session = ?", (key,)).fetchone()
-        return None if row is None else cast(Record, json.loads(row[0]))
+        return None if row is None else self._read(row[0])
+
+    def _read(self, stored: str | bytes) -> Record | None:
+        """Return a record; one that is damaged counts as absent, or its session could never be written again."""
+        try:
+            found = json.loads(stored)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return cast(Record, found)
+        if not self._is_told:
+            self._is_told = True
+            LOG.error(
+                "%s: a record in %s is damaged and left out; its session begins anew",
+                self._plugin,
+                self.database.path,
+            )
+        return None
 
     def _change(self, writer: sqlite3.Connection, key: bytes, change: Change) -> Record | None:
         record = change(self._load(writer, key))

@@ -72,6 +72,27 @@ class Fact:
         known = {f.name for f in fields(cls)}
         return cls(**{key: value for key, value in stored.items() if key in known})
 
+    @classmethod
+    def read(cls, stored: Any) -> Fact | None:
+        """Return a stored fact, or ``None`` for what is damaged."""
+        try:
+            fact = cls.from_dict(stored)
+        except (AttributeError, TypeError):
+            return None
+        numbers = (
+            fact.at,
+            fact.confirmed_at,
+            fact.confirmations,
+            *({fact.replaced_at, fact.replaced_by} - {None}),
+        )
+        texts = (fact.text, fact.kind, fact.session, fact.words)
+        is_sound = (
+            isinstance(fact.id, int)
+            and all(isinstance(number, (int, float)) for number in numbers)
+            and all(isinstance(text, str) for text in texts)
+        )
+        return fact if is_sound else None
+
 
 @dataclass(frozen=True)
 class NewFact:

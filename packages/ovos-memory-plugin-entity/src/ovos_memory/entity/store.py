@@ -10,7 +10,7 @@ from ovos_memory.core.state_types import StateStore
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
-"""Record that holds the facts of all sessions under ``scope: global``; no caller's session is called that."""
+"""Record that holds the facts of all sessions under ``scope: global``; no caller gets it, see :func:`record_name`."""
 
 
 class FactStore:
@@ -61,7 +61,7 @@ class FactStore:
         return record_of(book)
 
     def _record_of(self, session_id: str) -> str:
-        return SHARED if self._is_global else session_id
+        return SHARED if self._is_global else record_name(session_id)
 
     def _settle(self) -> None:
         """Once: bring facts of the other scope, or of version 1.x, to where this scope keeps them."""
@@ -70,20 +70,24 @@ class FactStore:
         misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
         for name in misplaced:
             moved = book_of(self._state.load(name)).all
-            for target in dict.fromkeys(SHARED if self._is_global else fact.session for fact in moved):
-                mine = [fact for fact in moved if self._is_global or fact.session == target]
+            for target in dict.fromkeys(self._record_of(fact.session) for fact in moved):
+                mine = [fact for fact in moved if self._record_of(fact.session) == target]
                 self.update_record(target, functools.partial(_adopt, facts=mine))
             self._state.update(name, lambda record: None)
         self._is_settled = True
 
 
+def record_name(session_id: str) -> str:
+    """Return the name of a session's record, which is never that of all sessions, whatever a caller's session is."""
+    return f"\x00{session_id}" if session_id.startswith("\x00") else session_id
+
+
 def book_of(record: Mapping[str, Any] | None) -> FactBook:
-    """Return the facts of a stored record."""
-    if record is None:
-        return FactBook()
-    return FactBook(
-        (Fact.from_dict(stored) for stored in record.get("facts", ())), int(record.get("next_id", 1))
-    )
+    """Return the facts of a stored record; what is damaged in it is left out."""
+    stored = (record or {}).get("facts")
+    read = map(Fact.read, stored if isinstance(stored, list) else ())
+    next_id = (record or {}).get("next_id")
+    return FactBook((fact for fact in read if fact is not None), next_id if isinstance(next_id, int) else 1)
 
 
 def record_of(book: FactBook) -> dict[str, Any] | None:

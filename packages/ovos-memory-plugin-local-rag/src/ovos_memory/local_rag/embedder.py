@@ -60,7 +60,7 @@ class Embedder:
         self._given = instance
         self.dimension = 0
         self._max_chars: int | None = None
-        self._queries: OrderedDict[str, Floats | None] = OrderedDict()
+        self._queries: OrderedDict[str, Floats] = OrderedDict()
         self._own = OwnThread(
             "memory-embedding",
             lambda why: ModelUnavailable(f"{plugin}: embeddings plugin '{name}' is held up: {why}"),
@@ -206,6 +206,10 @@ class Embedder:
         vectors = [v for v in self._embed(windows) if v is not None] or self._shortened(text)
         mean = sum(vectors[1:], vectors[0]) if vectors else None
         vector = None if mean is None else unit_vector(mean)
+        if (
+            vector is None
+        ):  # not kept: a model that answers nonsense may have come to its senses the next time
+            return None
         with self._state_lock:
             self._queries[text] = vector
             while len(self._queries) > _QUERY_CACHE:
@@ -272,7 +276,7 @@ class Embedder:
         """Tell a text that the model refuses from a model that fails."""
         try:
             is_alive = unit_vector(self._alone(lambda: self._model.get_embeddings(PROBE))) is not None
-        except Exception:
+        except Exception:  # that is the answer; the first failure is the one that is told
             is_alive = False
         if not is_alive:
             raise ModelUnavailable(

@@ -45,6 +45,6 @@ def tokenizer(model: Any) -> tuple[Callable[[str], int] | None, int]:
         if callable(trained):
             limits.append(int(trained()))
         len(tokenize(_SAMPLE))
-    except Exception:
+    except Exception:  # an engine of another make; its texts are measured by a guess, as any other model's
         return None, DEFAULT_MAX_TOKENS
     return (lambda text: len(tokenize(text.encode("utf-8", "replace")))), max(16, min(limits))

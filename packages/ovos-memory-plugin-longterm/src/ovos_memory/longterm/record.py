@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,16 +31,16 @@ class SummaryRecord:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> SummaryRecord:
-        """Return a stored record; an empty one when there is none."""
+        """Return a stored record; an empty one when there is none, what is damaged in it as if it were absent."""
         if stored is None:
             return cls()
         return cls(
             summary=str(stored.get("summary") or ""),
-            covered=int(stored.get("covered", -1)),
-            updated_at=float(stored.get("updated_at") or 0.0),
+            covered=_whole(stored.get("covered"), -1),
+            updated_at=_seconds(stored.get("updated_at")),
             worker=str(stored.get("worker") or ""),
-            worker_until=float(stored.get("worker_until") or 0.0),
-            recent=tuple(stored.get("recent") or ()),
+            worker_until=_seconds(stored.get("worker_until")),
+            recent=_messages(stored.get("recent")),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,8 +98,13 @@ def _messages(value: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(m for m in value if isinstance(m, Mapping)) if isinstance(value, list) else ()
 
 
+def _whole(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
 def _seconds(value: Any) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError):  # an ISO date, or nothing
+        seconds = float(value)
+    except (OverflowError, TypeError, ValueError):  # an ISO date, or nothing
         return 0.0
+    return seconds if math.isfinite(seconds) else 0.0

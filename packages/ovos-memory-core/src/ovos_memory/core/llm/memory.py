@@ -64,7 +64,7 @@ class ModelMemory(ManagedMemory, PlainMemory):
             self.workplace = self._found(path, model)
             weakref.finalize(self, self.workplace.close)  # nobody else would end its thread
         else:
-            self._key = (self.plugin_name, str(path), self.settings.model_dump_json(), id(clock), id(model))
+            self._key = (self.plugin_name, str(path), repr(self.settings.model_dump()), id(clock), id(model))
             self.workplace = acquire(self._key, lambda: self._found(path, model), self)
         workplace = self.workplace
         self.journal = Journal(
@@ -111,7 +111,9 @@ class ModelMemory(ManagedMemory, PlainMemory):
             clock=self._clock,
             on_changed=lambda documents: self.workplace.worker.wake(),
         )
-        return ModelKeeper(exchanges, self._derived(), self.workplace, plugin=self.plugin_name)
+        return ModelKeeper(
+            exchanges, self._derived(), self.workplace, plugin=self.plugin_name, path=self._path()
+        )
 
     # ------------------------------------------------------------------ contract
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:

@@ -67,7 +67,9 @@ class VectorStore:
         with self._guard("open"):
             try:
                 self._db.get_collection(name)
-            except Exception:
+            except (
+                Exception
+            ):  # each store has its own error for one that is missing; creating tells what is wrong
                 self._db.create_collection(name)
 
     def drop_collection(self, name: str) -> None:
@@ -172,7 +174,7 @@ class VectorStore:
         """Let go of the store's files, so that they can be opened afresh."""
 
     def scrub_files(self) -> list[Path]:
-        """Leave no trace of deleted rows in the files of a store that was closed; return the files cleaned."""
+        """Leave no trace of deleted rows in the files of a closed store; return set-aside ones that were removed."""
         return []
 
     @contextlib.contextmanager

@@ -1,0 +1,1 @@
+"""What the fault tests share: kinds of memories, processes to kill, and the account of what happened."""
