@@ -10,7 +10,6 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_memory.core.fence import strip_injected
 from ovos_memory.core.text import clean
 
-
 MAX_QUERY_CHARS = 16_000
 """Of a longer query, a whole document that was pasted, beginning and end are searched for."""
 
