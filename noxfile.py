@@ -235,6 +235,14 @@ def models(session: nox.Session) -> None:
 
 
 @nox.session
+def quality(session: nox.Session) -> None:
+    """Recall on recorded conversations: `-- --data FILE [--stored RESULT.json] [--out RESULT.json]`."""
+    env = with_models(session, "models")
+    model = f"--model={env['OVOS_MEMORY_TEST_MODELS']}/all-minilm-l6-v2.gguf"
+    session.run("python", "shared/bench/quality.py", model, *session.posargs, env=env)
+
+
+@nox.session
 def e2e(session: nox.Session) -> None:
     """Real assistants, servers and models around the memories; the newest OVOS, and the oldest that works."""
     env = with_models(session, "e2e") | {"OVOS_MEMORY_TEST_DIST": str(build_wheels(session))}
@@ -248,6 +256,23 @@ def e2e(session: nox.Session) -> None:
     # Of two utterances at once, that ovos-core now and then forgets one: its intent parser forks among threads.
     chosen = ["shared/e2e/test_persona_service.py", "-k", "messagebus and not parallel", "--timeout=300"]
     session.run(python, "-m", "pytest", *chosen, external=True, env=env)
+
+
+THEIRS = "ovos-memory-plugins==1.2.3a1"
+"""What a user would install instead; measured as it comes from the index."""
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Costs beside the package that a user would pick instead; `-- --quick`, `-- --only NAME`, `-- --data LOCOMO.json`."""
+    env = with_models(session, "models")
+    theirs = Path(session.create_tmp()) / "theirs"
+    uv(session, "venv", "--clear", f"--python={sys.executable}", str(theirs))
+    python = theirs / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    uv(session, "pip", "install", f"--python={python}", "--prerelease=allow", THEIRS)
+    model = Path(env["OVOS_MEMORY_TEST_MODELS"]) / "all-minilm-l6-v2.gguf"
+    parts = ["--theirs", str(python), "--model", str(model), "--out", str(bootstrap.cache_home() / "bench")]
+    session.run("python", "shared/bench/bench.py", *parts, *session.posargs, env=env)
 
 
 @nox.session
@@ -274,6 +299,14 @@ def oldest_ovos(session: nox.Session, wheels: Path) -> str:
     links = f"--find-links={llama_wheel(session).parent}"
     uv(session, "pip", "install", f"--python={python}", "--no-deps", links, *parts)
     return str(python)
+
+
+@nox.session
+def spread(session: nox.Session) -> None:
+    """The contract suites on every Python and OPM of this machine; `-- --corners` is what CI runs."""
+    sync(session, "wheels", packages=False)
+    env = {"UV": str(bootstrap.tool("uv")), **bootstrap.tool_environment()}
+    session.run("python", str(TOOLS / "spread.py"), *session.posargs, env=env)
 
 
 def with_models(session: nox.Session, group: str) -> dict[str, str]:
@@ -372,6 +405,7 @@ def ci(session: nox.Session) -> None:
     """Everything after `tests`; all of it runs, whatever fails first."""
     for name in CI:
         session.notify(name)
+    session.notify("spread", ["--corners"])
 
 
 @nox.session(venv_backend="none")

@@ -1,37 +1,35 @@
-"""A secret told to a composite of all backends, then forgotten with the command: nothing has it, on disk neither."""
+"""C40: a secret told to a composite of all backends, then forgotten with the command: nothing has it, on disk neither."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ovos_plugin_manager.agents import load_memory_plugin
 
-from ovos_memory.cli.target import plugin_names
 from ovos_memory.testing.fakes.server import FakeServer
+from ovos_memory.testing.household import Household
 from ovos_memory.testing.messages import pair, texts
+from ovos_memory.testing.processes import Child, Location
 
 SECRET = "xylophonist"
-COMPOSITE = "ovos-memory-plugin-composite"
-CHROMA = "ovos-chromadb-embeddings-plugin"
-HAS_VECTORS = "ovos-memory-plugin-local-rag" in plugin_names()
-"""Whether the memory that recalls by meaning is part of this checkout."""
-_SHORT = {"recent_window": 2, "summarize_every": 3}
-_ENTRY_POINTS = """[opm.embeddings.text]
-words-of-tests = ovos_memory.testing.fakes.embedder:FakeEmbedder
-"""
+TOLD = f"I am a {SECRET}"
+ALL = {"lately": 2, "words": 1, "facts": 1, "gist": 1, "meaning": 1}
+"""What a phrase of the secret's exchange takes away; the memory in RAM has gone with its process."""
+CHROMA, QDRANT = "ovos-chromadb-embeddings-plugin", "ovos-qdrant-embeddings-plugin"
+STORES = [
+    None,
+    pytest.param(CHROMA, marks=pytest.mark.models),
+    pytest.param(QDRANT, marks=pytest.mark.models),
+]
+Homes = Callable[[str | None], Household]
 
 
 def facts(payload: dict[str, Any]) -> str:
     """Answer as a model that finds the secret in what it is shown."""
-    shown = json.dumps(payload)
-    return json.dumps([f"Is a {SECRET}"] if f"I am a {SECRET}" in shown else [])
+    return json.dumps([f"Is a {SECRET}"] if TOLD in json.dumps(payload) else [])
 
 
 def summary(payload: dict[str, Any]) -> str:
@@ -41,73 +39,31 @@ def summary(payload: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a home with an embeddings plugin that needs no model."""
-    installed = tmp_path / "installed" / "words_of_tests-1.0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: words-of-tests\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text(_ENTRY_POINTS)
-    monkeypatch.syspath_prepend(str(installed.parent))
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Homes]:
+    """Return a function that makes a home with a vector store of some kind."""
     for name in ("CONFIG", "DATA", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    return tmp_path
-
-
-@pytest.fixture
-def models() -> Iterator[tuple[FakeServer, FakeServer]]:
     with FakeServer([facts]) as first, FakeServer([summary]) as second:
-        yield first, second
+
+        def make(store: str | None) -> Household:
+            home = Household(tmp_path, store=store, facts_url=first.url, summary_url=second.url)
+            monkeypatch.syspath_prepend(str(home.installed))
+            return home
+
+        yield make
 
 
-def block(home: Path, models: tuple[FakeServer, FakeServer], store: str | None) -> dict[str, Any]:
-    data = home / "data"
-
-    def member(name: str, module: str, **config: Any) -> dict[str, Any]:
-        return {"name": name, "module": f"ovos-memory-plugin-{module}", "config": config}
-
-    vectors: dict[str, Any] = {
-        "embeddings_plugin": "words-of-tests",
-        "embeddings_db_plugin": store,
-        "timeout_s": 60,
-    }
-    if store is None:
-        vectors["db_path"] = str(data / "vectors.db")
-    else:
-        vectors["embeddings_db_config"] = {"path": str(data / "chroma")}
-    members = [
-        member("lately", "recency", max_history=0, db_path=str(data / "recency.json")),
-        member("words", "lexical", db_path=str(data / "lexical.db")),
-        member("facts", "entity", api_url=models[0].url, db_path=str(data / "facts.json")),
-        member("gist", "longterm", api_url=models[1].url, db_path=str(data / "gist.db"), **_SHORT),
-        member("now", "short-term"),
-    ]
-    if HAS_VECTORS:
-        members.append(member("meaning", "local-rag", **vectors))
-    return {"members": members, "member_timeout_s": 60}
-
-
-def open_memory(config: dict[str, Any]) -> Any:
-    return load_memory_plugin(COMPOSITE)(config=config)
-
-
-def tell(memory: Any) -> None:
+def tell_all(memory: Any) -> None:
     for number in range(4):
         memory.update_history(pair(f"I like tea number {number}", "noted"), "s")
         memory.update_history(pair(f"my garden has {number} trees", "nice"), "other")
-    memory.update_history(pair(f"I am a {SECRET}", f"a {SECRET}, how nice"), "s")
-    for number in range(5):
-        memory.update_history(pair(f"the weather is fine on day {number}", "good"), "s")
-    for member in memory.members:
-        if hasattr(member.memory, "workplace"):
-            assert member.memory.workplace.worker.drain(60)
+    memory.update_history(pair(TOLD, f"a {SECRET}, how nice"), "s")
+    Household.tell(memory, [f"the weather is fine on day {number}" for number in range(5)], "s")
 
 
 def knowing(memory: Any) -> set[str]:
     """Return the members that know the secret."""
-    told = {
-        member.name: texts(member.memory.build_conversation_context("who am I", "s"))
-        for member in memory.members
-    }
+    told = {m.name: texts(m.memory.build_conversation_context("who am I", "s")) for m in memory.members}
     for member in memory.members:
         told[member.name] += texts(member.memory.get_history("s")) + json.dumps(list(member.memory.export()))
         if hasattr(member.memory, "search"):
@@ -115,59 +71,68 @@ def knowing(memory: Any) -> set[str]:
     return {name for name, text in told.items() if SECRET in text}
 
 
-def files_with(folder: Path, text: str) -> list[str]:
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    return [str(file) for file in files if text.encode() in file.read_bytes()]
+def of_others(memory: Any) -> list[Any]:
+    """Return the other session's records that survive a restart."""
+    return [record for record in memory.records("other") if not record.id.startswith("now/")]
 
 
-def command(home: Path, *arguments: str) -> Any:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-m", "ovos_memory.cli.main", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
-
-
-def forget_everywhere(home: Path, config: dict[str, Any]) -> None:
-    memory = open_memory(config)
-    tell(memory)
-    expected = {"lately": 2, "words": 1, "facts": 1, "gist": 1, **({"meaning": 1} if HAS_VECTORS else {})}
-    assert knowing(memory) == set(expected)
-    others = [r for r in memory.records("other") if not r.id.startswith("now/")]
+@pytest.mark.parametrize("by", ["phrase", "session"])
+@pytest.mark.parametrize("store", STORES)
+def test_a_secret_is_forgotten_by_all_backends(homes: Homes, store: str | None, by: str) -> None:
+    home = homes(store)
+    memory = home.open()
+    tell_all(memory)
+    assert knowing(memory) == set(ALL)
+    others, whole = of_others(memory), {m.name: len(list(m.memory.records("s"))) for m in memory.members}
     memory.close()
-    data = home / "data"
-    (data / "lexical.db.corrupt-1").write_text(SECRET)
-    (data / "facts.json.1x.bak").write_text(SECRET)
-    assert len(files_with(data, SECRET)) >= 5
-    persona = home / "config" / "ovos_persona" / "rosie.json"
-    persona.parent.mkdir(parents=True)
-    persona.write_text(json.dumps({"name": "Rosie", "memory_module": COMPOSITE, COMPOSITE: config}))
+    (home.data / "lexical.db.corrupt-1").write_text(SECRET)
+    (home.data / "facts.json.1x.bak").write_text(SECRET)
+    assert len(home.files_with(SECRET)) >= 5
 
-    done = command(home, "forget", "--query", f"I am a {SECRET.upper()}", "--yes", "--json")
-    assert done["leftovers"] == []
-    assert {name: count for name, count in done["counts"].items() if count} == expected
-    assert files_with(data, SECRET) == []
-    for _ in range(2):
-        memory = open_memory(config)
+    condition = ["--query", TOLD.upper()] if by == "phrase" else ["--session", "s"]
+    done = home.json("forget", *condition, "--yes")
+    assert done["leftovers"] == done["unproven"] == []
+    assert done["counts"] == ({**ALL, "now": 0} if by == "phrase" else {**whole, "now": 0})
+    assert home.files_with(SECRET) == []
+    for _ in range(2):  # and after a restart
+        memory = home.open()
         assert knowing(memory) == set()
-        assert [r for r in memory.records("other") if not r.id.startswith("now/")] == others
-        assert any("tea number 2" in hit.content for hit in memory.search("tea number 2", "s"))
+        assert of_others(memory) == others
+        found = [hit.content for hit in memory.search("tea number 2", "s")]
+        assert any("tea number 2" in content for content in found) == (by == "phrase")
         memory.close()
-    assert files_with(data, SECRET) == []
+    assert home.files_with(SECRET) == []
+    if by == "session":
+        assert home.files_with("tea number") == []
 
 
-def test_a_secret_is_forgotten_by_all_backends(home: Path, models: tuple[FakeServer, FakeServer]) -> None:
-    forget_everywhere(home, block(home, models, None))
+@pytest.mark.parametrize("store", STORES[:2])
+def test_a_running_persona_forgets_and_learns_with_its_next_turn(homes: Homes, store: str | None) -> None:
+    home = homes(store)
+    memory = home.open()
+    tell_all(memory)
+    memory.close()
+    persona = Child(Location("ovos_memory.composite", "CompositeMemory", None), home.block)
+    shown = texts(persona.build_conversation_context("who am I", "s"))
+    assert shown.count(SECRET) >= 4
+    persona.update_history(pair("good night", "sleep well"), "s")  # it has opened everything by now
 
+    done = home.run("forget", "--query", TOLD, "--yes", "--json")
+    told = json.loads(done.out)
+    assert {name: count for name, count in told["counts"].items() if count} == ALL, told
+    assert SECRET not in texts(persona.build_conversation_context("who am I", "s"))
+    is_held = store is not None  # by the persona, which alone can clean it
+    assert (done.code, len(told["leftovers"])) == ((4, 1) if is_held else (0, 0)), told
+    assert all("when it is next written to" in sentence for sentence in told["leftovers"])
 
-if HAS_VECTORS:
-
-    @pytest.mark.models
-    def test_a_secret_is_forgotten_by_all_backends_on_real_chromadb(
-        home: Path, models: tuple[FakeServer, FakeServer]
-    ) -> None:
-        forget_everywhere(home, block(home, models, CHROMA))
+    home.json("edit", "words/s_1", "--question", "I like juniper number 1")
+    shown = texts(persona.build_conversation_context("what do I like, juniper?", "s"))
+    assert "juniper" in shown and "tea number 1" not in shown
+    assert all(
+        "juniper" in r["text"]
+        for r in home.json("list", "--session", "s")
+        if r["id"] in ("words/s_1", "meaning/s_1")
+    )
+    persona.update_history(pair("and so on", "sure"), "s")
+    assert home.files_with(SECRET) == []
+    persona.end()

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 LEXICAL = "ovos-memory-plugin-lexical"
 
 
@@ -93,6 +95,18 @@ def test_reindex_builds_the_index_anew(rosie: Any) -> None:
     assert rosie.run("search", "tea").code == 0
 
 
+def test_a_server_says_what_it_cannot_prove(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from ovos_memory.cli import changing
+    from ovos_memory.cli.output import Output
+    from ovos_memory.core.management_types import Forgotten
+
+    monkeypatch.setattr("ovos_memory.cli.output._own_stdout", lambda: sys.stdout)
+    changing._tell(Output(is_json=False), Forgotten({"meaning": 1}, unproven=("deleted by key on x",)))
+    assert "not to be proven from here: deleted by key on x" in capfd.readouterr().out
+
+
 def test_export_and_import_make_the_same_records_again(rosie: Any) -> None:
     file = rosie.home / "all.jsonl"
     assert rosie.run("export", str(file), "--json").json["exported"] == 9
@@ -138,6 +152,31 @@ def test_import_reads_what_1x_left(rosie: Any, tmp_path: Path) -> None:
     records = {r["id"]: r for r in rosie.run("list", "--json").json}
     assert records["words/s_1"]["question"] == "three" and records["words/t_0"]["text"] == "verbatim"
     assert records["lately/r_5500"]["created_at"] == 5.5
+
+
+def test_a_damaged_store_is_recovered_into_its_member(rosie: Any) -> None:
+    path = rosie.home / "data" / "lexical.db"
+    aside = path.with_name("lexical.db.corrupt-1")
+    path.rename(aside)
+    assert rosie.run("list", "--json", "-q", "door code").json[0]["origin"] == "lately"
+
+    told = rosie.run("recover", str(aside), "--json").json
+    assert told["read"] == 3 and told["missing"] == told["unreadable"] == 0
+    assert told["counts"] == {"lately": 0, "words": 3}
+    assert rosie.run("show", "words/kitchen_0").code == 0 and rosie.run("search", "door code").code == 0
+    done = rosie.run("recover", str(aside))
+    assert done.code == 0 and "3 records read" in done.out and "3 were there already" in done.out
+    assert aside.exists()
+    assert rosie.run("forget", "-q", "door code", "--yes").code == 0
+    assert not rosie.files_with("4512")
+
+
+def test_what_nothing_can_be_read_of_is_said(rosie: Any) -> None:
+    aside = rosie.home / "data" / "lexical.db.corrupt-1"
+    aside.write_bytes(b"\xff" * 9_000)
+
+    done = rosie.run("recover", str(aside))
+    assert done.code == 1 and "nothing that can be recognised" in done.err
 
 
 def test_import_of_something_else_is_an_error(rosie: Any, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def test_every_subcommand_runs_on_a_real_store(rosie: Any) -> None:
         "edit": ["words/kitchen_1", "--answer", "well noted"],
         "export": [file],
         "import": [file],
+        "recover": [str(rosie.home / "data" / "lexical.db")],
         "reindex": [],
         "forget": ["--query", "door code", "--yes"],
         "doctor": ["--offline"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,17 +12,18 @@ from typing import Any
 
 import pytest
 
-from ovos_memory.cli import checks_config, checks_models
-from ovos_memory.cli.blocks import Block, Finding, blocks_of
+from ovos_memory.cli import checks_config, checks_models, checks_store
+from ovos_memory.cli.blocks import Block, blocks_of
 from ovos_memory.cli.checking import findings
 from ovos_memory.cli.target import Target
+from ovos_memory.core.management_types import Trouble
 
 LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
 COMPOSITE = "ovos-memory-plugin-composite"
 
 
-def found(target: Target) -> dict[str, Finding]:
+def found(target: Target) -> dict[str, Trouble]:
     return {finding.check: finding for finding in findings(target, is_offline=True)}
 
 
@@ -117,8 +119,12 @@ def test_missing_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
         "x", "ovos-memory-plugin-local-rag", {"embeddings_plugin": "nowhere", "embeddings_db_plugin": None}
     )
 
-    whats = [finding.what for finding in checks_config._embeddings(block)]
-    assert any("'nowhere'" in what for what in whats)
+    told = {finding.what: finding.remedy for finding in checks_config._embeddings(block)}
+    assert ["pip install nowhere" in remedy for what, remedy in told.items() if "'nowhere'" in what] == [True]
+    default = Block("x", "ovos-memory-plugin-local-rag", {})
+    monkeypatch.setattr(checks_config.metadata, "entry_points", lambda group: ())
+    remedies = [finding.remedy for finding in checks_config._embeddings(default)]
+    assert "pip install 'ovos-memory-plugin-local-rag[default-stack]'" in remedies[0]
 
 
 def test_sqlite_without_fts5(monkeypatch: pytest.MonkeyPatch, user: Any) -> None:
@@ -138,6 +144,78 @@ def test_a_path_that_cannot_be_used(user: Any) -> None:
 
     finding = found(Target("x", RECENCY, {"db_path": str(user.home / "file" / "x.json")}))["path"]
     assert "cannot write" in finding.what
+
+
+def test_a_folder_in_the_place_of_the_file(user: Any) -> None:
+    (user.home / "x.json").mkdir()
+
+    finding = found(Target("x", RECENCY, {"db_path": str(user.home / "x.json")}))["path"]
+    assert "cannot write" in finding.what and "another db_path" in finding.remedy
+
+
+def test_a_file_that_may_not_be_written(rosie: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(rosie.home / "data" / "lexical.db")
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda p, mode: mode != os.W_OK and real(p, mode))  # root may do all
+
+    finding = found(Target("x", LEXICAL, {"db_path": path}))["path"]
+    assert "cannot write" in finding.what and "make it writable" in finding.remedy
+
+
+def test_a_file_of_another_user(rosie: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(rosie.home / "data" / "lexical.db")
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(path).st_uid + 1)
+
+    finding = found(Target("x", LEXICAL, {"db_path": path}))["path"]
+    assert "another user" in finding.what and "chown" in finding.remedy
+
+
+def test_a_state_that_is_no_json(rosie: Any) -> None:
+    path = rosie.home / "data" / "recency.json"
+    path.write_bytes(path.read_bytes()[:-9])
+    before = path.read_bytes()
+
+    finding = found(Target("x", RECENCY, {"db_path": str(path)}))["damage"]
+    assert "no JSON" in finding.what and "recover" in finding.remedy
+    assert path.read_bytes() == before
+
+
+def test_looking_leaves_no_file_behind(user: Any) -> None:
+    user.persona("Rosie", user.block())
+
+    assert user.run("doctor", "--offline").code == 0
+    assert not (user.home / "data").exists()
+
+
+def test_failures_are_told_of_while_they_are_news(rosie: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = rosie.home / "data" / "lexical.db"
+    memory = rosie.open(LEXICAL, {"db_path": str(path)})
+    memory.get_history("kitchen")
+    memory.boundary.failed("search", OSError())  # as its public methods do
+    memory.close()
+
+    target = Target("x", LEXICAL, {"db_path": str(path)})
+    assert "search failed 1 times" in found(target)["failed search"].what
+    monkeypatch.setattr(checks_store.time, "time", lambda: 1e11)
+    assert "failed search" not in found(target)
+
+
+def test_a_block_that_nobody_reads(user: Any) -> None:
+    persona = {"memory_module": RECENCY, "ovos-memory-plugin-recncy": {"max_history": 3}}
+    finding = found(Target("Rosie", RECENCY, {}, persona))["settings"]
+    assert "'ovos-memory-plugin-recncy'" in finding.what and f"to '{RECENCY}'" in finding.remedy
+
+    persona = {"memory_module": RECENCY, LEXICAL: {}}
+    finding = found(Target("Rosie", RECENCY, {}, persona))["settings"]
+    assert f'"memory_module": "{LEXICAL}"' in finding.remedy
+    assert "settings" not in found(Target("Rosie", RECENCY, {}, {RECENCY: {}, LEXICAL: {}}))
+
+
+def test_a_chat_engine_of_a_memory_that_is_not_installed() -> None:
+    block = Block("facts", "entity", {"chat_engine": {"module": "nowhere"}})
+
+    (finding,) = checks_config._chat_engine(block)
+    assert "'nowhere'" in finding.what and "pip install nowhere" in finding.remedy
 
 
 def test_a_file_that_others_can_read(rosie: Any) -> None:
@@ -174,6 +252,9 @@ def test_a_file_that_was_set_aside(rosie: Any) -> None:
 
     done = rosie.run("doctor", "--offline", "--json")
     assert [f["check"] for f in done.json] == ["set aside"] and done.code == 0
+    assert f"recover {rosie.home / 'data' / 'lexical.db.corrupt-1'}" in done.json[0]["remedy"]
+    (rosie.home / "data" / "lexical.db").unlink()
+    assert "set aside" in [f["check"] for f in rosie.run("doctor", "--offline", "--json").json]
 
 
 def test_an_index_that_lags_behind(rosie: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,10 +272,13 @@ class Models(BaseHTTPRequestHandler):
     answer: bytes = b""
     status = 200
 
+    heartbeat: str | None = None
+
     def do_GET(self) -> None:
-        self.send_response(self.status)
+        is_beat = self.path == self.heartbeat
+        self.send_response(200 if is_beat else self.status)
         self.end_headers()
-        self.wfile.write(self.answer)
+        self.wfile.write(b'{"nanosecond heartbeat": 1}' if is_beat else self.answer)
 
     def log_message(self, format: str, *values: Any) -> None:
         """Say nothing."""
@@ -239,9 +323,35 @@ def test_a_model_server_is_asked(
     assert [expected in finding.what for finding in told] == ([] if expected is None else [True])
 
 
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_the_server_of_chromadb_is_no_model(
+    server: HTTPServer, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Models, "heartbeat", f"/api/{version}/heartbeat")
+    monkeypatch.setattr(Models, "status", 404)
+    monkeypatch.setattr(Models, "answer", b'{"detail": "Not Found"}')
+    block = Block("facts", "entity", settings=Settings(f"http://127.0.0.1:{server.server_port}/v1"))
+
+    (finding,) = checks_models.model_findings([block])
+    assert "chromadb's server answers" in finding.what and "api_url" in finding.remedy
+
+
 def test_a_server_that_does_not_answer() -> None:
     block = Block("facts", "entity", settings=Settings("http://127.0.0.1:9/v1"))
 
     (finding,) = checks_models.model_findings([block])
     assert "no server answers" in finding.what
     assert "chromadb" in checks_models._remedy("http://localhost:8000/v1")
+
+
+@pytest.mark.parametrize("chat", ["ovos-chat-openai-plugin", "ovos-chat-gguf-plugin"])
+@pytest.mark.parametrize("inject_mode", ["system", "system_prompt", "developer", "user", "tool"])
+def test_roles_that_do_not_arrive_everywhere(user: Any, chat: str, inject_mode: str) -> None:
+    block = {"db_path": str(user.home / "x.db"), "inject_mode": inject_mode}
+    persona = {"handlers": [chat], chat: {"allow_system_prompts": True}, LEXICAL: block}
+
+    told = found(Target("Rosie", LEXICAL, block, persona)).get("roles")
+
+    refused = {"ovos-chat-openai-plugin": {"developer", "tool"}, "ovos-chat-gguf-plugin": {"tool"}}
+    assert (told is not None) == (inject_mode in refused[chat])
+    assert told is None or (told.level, "inject_mode" in told.remedy) == ("advice", True)

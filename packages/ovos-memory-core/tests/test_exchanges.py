@@ -293,3 +293,9 @@ def test_a_copy_shares_nothing_with_the_message() -> None:
     assert type(copies[0]) is MultimodalAgentMessage and copies[0].image_content == ["aGk="]
     assert copies[1].content == [{"text": "a"}]
     assert copies[2] == plain and copies[2] is not plain
+
+
+def test_an_empty_piece_of_an_answer_adds_nothing() -> None:
+    pieces = [user("q"), assistant(""), assistant("a"), assistant(""), assistant("b")]
+
+    assert words(append_turns([], pieces)) == [("user", "q"), ("assistant", "a\nb")]

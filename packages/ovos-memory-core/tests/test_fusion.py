@@ -10,11 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovos_memory.core.fusion import FusionMode, RankedList, fuse, interleave, merge, priority, rrf, weighted
+from ovos_memory.core.fusion import (
+    FusionMode,
+    RankedList,
+    convex,
+    fuse,
+    interleave,
+    merge,
+    priority,
+    rrf,
+    weighted,
+)
 from ovos_memory.core.text import identity
 from ovos_memory.core.types import MemoryHit
 
-MODES: list[FusionMode] = ["rrf", "weighted", "merge", "priority", "interleave"]
+MODES: list[FusionMode] = ["rrf", "weighted", "merge", "priority", "interleave", "convex"]
 
 
 def hit(content: str, score: float = 1.0, source: str | None = None, **metadata: object) -> MemoryHit:
@@ -35,9 +45,13 @@ SCORES = st.one_of(
     st.floats(-5, 5), st.sampled_from([0.0, 1.0, math.nan, math.inf, -math.inf, 1.7e308, -1.7e308, 5e-324])
 )
 LISTS = st.lists(
-    st.tuples(st.lists(st.builds(hit, CONTENTS, SCORES), max_size=6), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
+    st.tuples(
+        st.lists(st.builds(hit, CONTENTS, SCORES), max_size=6),
+        st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+        st.sampled_from([None, 0.0, -1.0, 1.7e308]),
+    ),
     max_size=4,
-).map(lambda rows: [RankedList(f"m{place}", hits, weight) for place, (hits, weight) in enumerate(rows)])
+).map(lambda rows: [RankedList(f"m{place}", *row) for place, row in enumerate(rows)])
 
 
 # ---------------------------------------------------------------- what all modes share
@@ -130,14 +144,14 @@ def test_the_order_of_lists_matters_only_for_ties(
     assert scores(shuffled) == scores(lists)
 
 
-@given(LISTS, st.sampled_from(["rrf", "weighted", "priority"]))
+@given(LISTS, st.sampled_from(["rrf", "weighted", "priority", "convex"]))
 def test_dedup_has_no_say_where_a_text_always_counts_once(lists: list[RankedList], mode: FusionMode) -> None:
     # repr, for a NaN in the input never equals itself
     assert repr(fuse(mode, lists, dedup=False)) == repr(fuse(mode, lists, dedup=True))
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="rrf, weighted, merge, priority, interleave, got 'max'"):
+    with pytest.raises(ValueError, match="rrf, weighted, merge, priority, interleave, convex, got 'max'"):
         fuse("max", [])  # type: ignore[arg-type]
 
 
@@ -145,6 +159,12 @@ def test_an_unknown_mode_is_refused() -> None:
 def test_a_bad_weight_is_refused(weight: float) -> None:
     with pytest.raises(ValueError, match="weight of 'one'"):
         RankedList("one", [], weight)
+
+
+@pytest.mark.parametrize("floor", [-math.inf, math.nan])
+def test_a_bad_floor_is_refused(floor: float) -> None:
+    with pytest.raises(ValueError, match="floor of 'one'"):
+        RankedList("one", [], floor=floor)
 
 
 def test_a_hit_without_words_is_left_out() -> None:
@@ -216,7 +236,7 @@ def test_the_metadata_is_that_of_the_best_ranked_hit_and_of_the_earlier_list_amo
     assert (found.source, found.metadata["note"]) == ("high", "high")
 
 
-@pytest.mark.parametrize("mode", ["rrf", "weighted"])
+@pytest.mark.parametrize("mode", ["rrf", "weighted", "convex"])
 def test_weight_zero_contributes_nothing(mode: FusionMode) -> None:
     fused = fuse(mode, [ranked("one", "a"), ranked("two", "b", "a", weight=0)])
 
@@ -253,6 +273,94 @@ def test_huge_scores_do_not_overflow() -> None:
     fused = weighted([RankedList("one", [hit("a", 1.7e308), hit("b", 0), hit("c", -1.7e308)])])
 
     assert [found.score for found in fused] == [1.0, 0.5, 0.0]
+
+
+# ---------------------------------------------------------------- convex
+def test_convex_is_the_weighted_mean_of_scores_from_the_floor_to_the_best_hit() -> None:
+    bm25 = RankedList("lexical", [hit("a", 8), hit("b", 6), hit("c", 2)], weight=0.75, floor=0)
+    cosine = RankedList("dense", [hit("b", 0.9), hit("d", 0.7), hit("a", 0.5)], weight=0.25)
+
+    fused = convex([bm25, cosine])
+
+    assert [(found.content, found.score) for found in fused] == [
+        ("b", pytest.approx(0.75 * 6 / 8 + 0.25)),
+        ("a", 0.75),
+        ("c", pytest.approx(0.75 * 2 / 8)),
+        ("d", pytest.approx(0.25 / 2)),
+    ]
+
+
+def test_only_the_proportion_of_weights_matters_to_convex() -> None:
+    def fused(factor: float) -> list[tuple[str, float]]:
+        lists = [
+            RankedList("one", [hit("a", 3), hit("b", 1)], 3 * factor, 0),
+            RankedList("two", [hit("b", 1), hit("c", 0.5)], factor, 0),
+        ]
+        return [(found.content, pytest.approx(found.score)) for found in convex(lists)]
+
+    assert fused(1) == fused(1e-300) == fused(5e307)
+
+
+def test_a_floor_makes_a_list_of_one_or_of_equals_count_in_full() -> None:
+    assert [found.score for found in convex([RankedList("one", [hit("a", 7)])])] == [1.0]
+    assert [found.score for found in convex([RankedList("one", [hit("a", 7), hit("b", 7)], floor=0)])] == [
+        1,
+        1,
+    ]
+    assert [found.score for found in convex([RankedList("one", [hit("a", 0), hit("b", 0)], floor=0)])] == [
+        1,
+        1,
+    ]
+
+
+def test_a_floor_that_scores_fall_below_gives_way_to_them() -> None:
+    fused = convex([RankedList("one", [hit("a", 1), hit("b", -1), hit("c", -3)], floor=0)])
+
+    assert [found.score for found in fused] == [1.0, 0.5, 0.0]
+
+
+def test_a_list_that_found_nothing_keeps_its_share() -> None:
+    dense = RankedList("dense", [hit("a", 0.6), hit("b", 0.2)], weight=0.25)
+
+    assert [found.score for found in convex([RankedList("lexical", [], 0.75, 0), dense])] == [0.25, 0.0]
+    assert [found.score for found in convex([dense])] == [1.0, 0.0]
+
+
+@given(LISTS)
+def test_convex_scores_stay_between_0_and_1(lists: list[RankedList]) -> None:
+    assert all(0 <= found.score <= 1 + 1e-12 for found in convex(lists))
+
+
+@given(
+    st.lists(st.floats(0.1, 10), min_size=2, max_size=6, unique=True),
+    st.floats(0.1, 100),
+    st.floats(-50, 50),
+)
+def test_convex_does_not_depend_on_a_lists_unit_or_zero(
+    scores: list[float], factor: float, offset: float
+) -> None:
+    def fused(factor: float, offset: float) -> dict[str, float]:
+        hits = [hit(f"t{place}", factor * score + offset) for place, score in enumerate(scores)]
+        moved = RankedList("one", hits, floor=offset)
+        other = RankedList("two", [hit("t1", 0.9), hit("x", 0.3)])
+        return {found.content: found.score for found in convex([moved, other])}
+
+    assert fused(factor, offset) == pytest.approx(fused(1, 0), abs=1e-6)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_the_end_of_a_list_makes_no_step(scores: list[float]) -> None:
+    """The worst hit of a list without a floor is worth what a text behind it is worth: nothing."""
+    hits = [hit(f"t{place}", score) for place, score in enumerate([1.5, *scores, -0.5])]
+    other = RankedList("two", [hit("x", 1.0), hit("t0", 0.5)])
+
+    whole = {found.content: found.score for found in convex([RankedList("one", hits), other])}
+    floor = {
+        found.content: found.score for found in convex([RankedList("one", hits[:-1], floor=-0.5), other])
+    }
+
+    assert floor == {key: score for key, score in whole.items() if key in floor}
+    assert whole[hits[-1].content] == 0.0
 
 
 # ---------------------------------------------------------------- merge

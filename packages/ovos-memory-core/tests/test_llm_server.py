@@ -355,3 +355,11 @@ def test_options_reach_the_server(serve: Any) -> None:
     ask(chat_to(server, options={"top_p": 0.5}))
 
     assert server.requests[0][1]["top_p"] == 0.5
+
+
+def test_a_question_is_a_single_user_message(serve: Any) -> None:
+    server = serve(lambda path, body: says("[]"))
+
+    ask(chat_to(server), schema=SCHEMA)
+
+    assert [message["role"] for _, body, _ in server.requests for message in body["messages"]] == ["user"]

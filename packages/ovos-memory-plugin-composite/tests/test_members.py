@@ -1,5 +1,7 @@
 """How members are found, named and built."""
 
+import time
+
 import pytest
 
 from ovos_memory.composite import CompositeMemory
@@ -143,3 +145,22 @@ def test_the_stricter_scope_reaches_members_that_take_one(plugins, compose, comp
 
     assert memory.members[0].memory.config == expected
     assert memory.members[1].memory.config == member  # a stranger's block stays as it is
+
+
+def test_members_that_take_a_clock_live_in_the_time_of_the_composite(plugins):
+    class Timed(plugins["plain"]):
+        def __init__(self, config=None, *, clock=time.time):
+            super().__init__(config)
+            self.clock = clock
+
+    plugins["timed"] = Timed
+    members = {"members": ["timed", "plain"]}
+
+    def year_2023():
+        return 1_690_000_000.0
+
+    memory = CompositeMemory(members, clock=year_2023)
+
+    assert [member.name for member in memory.members] == ["timed", "plain"]
+    assert memory.members[0].memory.clock is year_2023
+    assert CompositeMemory(members).members[0].memory.clock is time.time

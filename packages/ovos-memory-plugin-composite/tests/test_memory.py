@@ -5,11 +5,13 @@ import gc
 import threading
 import weakref
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 from ovos_memory.composite import CompositeMemory
+from ovos_memory.core.fusion import FusionMode
 from ovos_memory.core.types import MemoryHit
 
 SYSTEM, USER, ASSISTANT = MessageRole.SYSTEM, MessageRole.USER, MessageRole.ASSISTANT
@@ -224,6 +226,48 @@ def test_weights_count(compose):
     memory = compose(retriever("a"), retriever("b", weight=2.0))
 
     assert contents(memory.search("x", "s")) == ["b", "a"]
+
+
+def test_convex_fusion_counts_scores_from_the_floor_that_a_member_declares(plugins, compose):
+    scores = {"near": 9.0, "far": 8.0}
+
+    class Scoring(plugins["retriever"]):
+        def search(self, query, session_id=None, top_k=None):
+            return [MemoryHit(text, score=score) for text, score in scores.items()]
+
+    class Declaring(Scoring):
+        score_floor = 0.0
+
+    plugins |= {"scoring": Scoring, "declaring": Declaring}
+    other = retriever("far")
+
+    for module, expected in (("scoring", 0.0), ("declaring", 8 / 9)):
+        hits = compose(module, other, fusion="convex").search("x", "s")
+
+        found = {hit.content: hit.score for hit in hits}
+        assert found == {"near": 0.5, "far": pytest.approx(0.5 + 0.5 * expected)}
+
+
+@pytest.mark.parametrize("floor", ["low", float("nan"), float("-inf"), True, [], 10**400])
+def test_a_floor_that_is_no_number_is_as_good_as_none(plugins, compose, floor):
+    plugins["odd"] = type("Odd", (plugins["retriever"],), {"score_floor": floor})
+
+    memory = compose({"module": "odd", "config": {"hits": ["a"]}}, fusion="convex")
+
+    assert contents(memory.search("x", "s")) == ["a"]
+
+
+@pytest.mark.parametrize("fusion", get_args(FusionMode))
+def test_every_fusion_goes_on_without_a_member_that_fails(plugins, compose, logged, fusion):
+    class Failing(plugins["retriever"]):
+        def search(self, query, session_id=None, top_k=None):
+            raise OSError("no disk")
+
+    plugins["failing"] = Failing
+    memory = compose("failing", retriever("a", "b"), "missing", retriever(name="empty"), fusion=fusion)
+
+    assert contents(memory.search("x", "s")) == ["a", "b"]
+    assert [facts["content"] for facts in memory.explain("x", "s")["fused"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -539,3 +583,37 @@ def test_a_composite_that_nobody_uses_is_collected_with_its_members(compose, plu
     gc.collect()
 
     assert [found() for found in collected] == [None, None, None]
+
+
+# ---------------------------------------------------------------------- side by side
+
+
+def test_retrievers_are_searched_while_the_history_is_fetched(compose, plugins):
+    searched = threading.Event()
+
+    class SlowHistory(plugins["plain"]):
+        def get_history(self, session_id):
+            assert searched.wait(5)
+            return said("hello", "hi")
+
+    class Telling(plugins["retriever"]):
+        def search(self, query, session_id=None, top_k=None):
+            searched.set()
+            return super().search(query, session_id, top_k)
+
+    plugins |= {"slow": SlowHistory, "telling": Telling}
+    memory = compose("slow", {"module": "telling", "config": {"hits": ["the code is 4512"]}})
+
+    context = memory.build_conversation_context("what is the code?", "s")
+
+    assert "the code is 4512" in context[0].content
+    assert memory.members[1].memory.searches == [("what is the code?", "s", 10)]
+
+
+def test_a_query_made_of_the_history_waits_for_it(compose):
+    memory = compose("plain", retriever("a"), retrieval={"query_mode": "history"})
+    memory.update_history(said("my bike", "ok"), "s")
+
+    memory.build_conversation_context("where is it?", "s")
+
+    assert memory.members[1].memory.searches == [("my bike\nwhere is it?", "s", 10)]

@@ -49,6 +49,8 @@ def test_null_means_the_default():
         ({"primary": 5}, "primary"),
         ({"fusion": "magic"}, "fusion"),
         ({"rrf_k": -1}, "rrf_k"),
+        ({"date_weight": -0.1}, "date_weight"),
+        ({"date_weight": "much"}, "date_weight"),
         ({"rrf_k": "x"}, "rrf_k"),
         ({"max_num_results": 0}, "max_num_results"),
         ({"max_num_results": True}, "max_num_results"),

@@ -99,12 +99,13 @@ def test_of_sixty_turns_exactly_the_current_facts_are_injected(server: FakeServe
     assert sorted(lines) == sorted(expected)
 
 
+@pytest.mark.parametrize("model", ["fake-chat", ""])
 @pytest.mark.parametrize("mode", ["500", "html", "error_object", "closed"])
 def test_thirty_turns_without_an_endpoint_cost_six_requests_and_are_caught_up(
-    server: FakeServer, tmp_path: Path, mode: Any
+    server: FakeServer, tmp_path: Path, mode: Any, model: str
 ) -> None:
     names = [f"{a}{b}" for a in ("Al", "Be", "Ci", "Do", "Eu", "Fa") for b in ("ra", "ne", "lo", "mi", "tu")]
-    chat = ServerChat(server.url, model="m", pauses_s=(0.01, 0.02, 3.0))
+    chat = ServerChat(server.url, model=model, pauses_s=(0.01, 0.02, 3.0))
     memory = EntityMemory({"db_path": str(tmp_path / "f.json"), "request_timeout": 1}, chat=chat)
     server.replies = [
         lambda payload: json.dumps(
@@ -183,7 +184,7 @@ def test_no_turn_waits_for_an_endpoint_that_takes_ten_seconds(
             best["update_history"] = min(best["update_history"], p99(writes) * 1e3)
             best["context"] = min(best["context"], p99(reads) * 1e3)
             model.is_quick.set()
-        assert memory.workplace.worker.drain(120)
+            assert memory.workplace.worker.drain(120)
         known = [fact.text for number in range(sessions) for fact in memory.facts(f"s{number}")]
         memory.close()
 

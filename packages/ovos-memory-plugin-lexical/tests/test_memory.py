@@ -240,6 +240,19 @@ def test_a_named_day_prefers_what_was_said_then():
     assert asked(memory, "what did we cook yesterday", top_k=1) == ["we cooked a meal, dish X"]
 
 
+def test_it_tells_how_well_a_moment_fits_a_named_time():
+    now = 1_704_067_200.0 + 20 * 86_400
+    memory = LexicalMemory({"db_path": ":memory:", "language": "en"}, clock=lambda: now)
+    noon = [1_704_067_200.0 + (day - 0.5) * 86_400 for day in (9, 10, 11, 30)]
+
+    before, then, soon_after, later = memory.time_fit("what did we cook on 10 January 2024?", noon)
+
+    assert (before, then, later) == (0, 1, 0)
+    assert 0 < soon_after < 1
+    assert memory.time_fit("what did we cook?", noon) == [0, 0, 0, 0]
+    assert memory.time_fit("yesterday", []) == []
+
+
 def test_scores_are_positive_finite_and_descending():
     memory = in_memory()
     for number in range(30):
@@ -306,6 +319,25 @@ def test_a_session_is_complete_whichever_way_it_is_searched(monkeypatch, small):
 
 
 # ---------------------------------------------------------------------- files and settings
+def test_words_that_only_others_use_do_not_change_what_a_session_finds():
+    ours = [
+        f"on day {n} I read a geographic magazine by the lake" if n == 20 else f"day {n} was calm"
+        for n in range(40)
+    ]
+    alone, crowded = in_memory(scope="session"), in_memory(scope="session")
+    for memory in (alone, crowded):
+        for text in ours:
+            tell(memory, text, session="mine")
+    for n in range(100):
+        tell(crowded, f"geography lesson {n} is by the river", session="others")
+    tell(crowded, "day 41 was calm", session="mine")
+    tell(alone, "day 41 was calm", session="mine")
+
+    for query in ("the geography?", "geography by a river", "calm days"):
+        assert asked(crowded, query, "mine") == asked(alone, query, "mine") != []
+    assert asked(crowded, "the geography?", "mine") == [ours[20]]
+
+
 def test_what_cannot_be_written_is_recalled_all_the_same(tmp_path):
     (tmp_path / "file").write_text("in the way")
     memory = LexicalMemory({"db_path": str(tmp_path / "file" / "m.db")})

@@ -345,6 +345,32 @@ def test_two_hosts_on_one_served_chromadb_keep_apart(tmp_path: Path, chroma_serv
         memory.close()
 
 
+def test_on_a_server_rows_are_deleted_and_its_files_are_not_ours_to_prove(
+    tmp_path: Path, chroma_server: int
+) -> None:
+    served = {"host": "127.0.0.1", "port": chroma_server}
+    one, two = (
+        LocalRAGMemory(
+            {**config(tmp_path), "embeddings_db_config": served, "db_path": str(tmp_path / f"{name}.db")}
+        )
+        for name in ("one", "two")
+    )
+    tell(one, FACTS[:6])
+    tell(two, FACTS[:6])
+
+    done = one.forget(query="allergic to peanuts")
+    assert (done.total, done.leftovers) == (1, ())
+    assert f"127.0.0.1:{chroma_server}" in done.unproven[0] and "not ours to prove" in done.unproven[0]
+    from ovos_chromadb_embeddings import ChromaEmbeddingsDB
+
+    rows = ChromaEmbeddingsDB(served).get_collection("ovos_local_rag").get(include=["metadatas"])
+    origins = [facts["origin"] for facts in rows["metadatas"] if "peanuts" in facts["content"]]
+    assert len(rows["ids"]) == 11 and len(origins) == 1  # the other host's, which only that host forgets
+    assert first(two, "what food is dangerous for me?") == FACTS[3]
+    for memory in (one, two):
+        memory.close()
+
+
 def test_a_collection_of_version_1x_is_taken_over(tmp_path: Path) -> None:
     from ovos_chromadb_embeddings import ChromaEmbeddingsDB
 

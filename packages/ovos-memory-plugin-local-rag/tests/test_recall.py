@@ -535,3 +535,66 @@ def test_what_is_recorded_while_the_store_opens_is_not_taken_for_an_older_versio
 
     assert memory.journal.ledger.count() == 2
     memory.close()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_an_interrupted_reindex_goes_on_where_it_was(stack: Stack) -> None:
+    memory = stack.new()
+    for n in range(100):
+        memory.update_history(pair(f"fact number {n}", "noted"), "s")
+    before = [(hit.source, hit.score) for hit in memory.search("fact number 70", "s", 5)]
+    told: list[tuple[int, int]] = []
+
+    def killed(done: int, of: int) -> None:
+        if done > 50:
+            raise Killed
+        told.append((done, of))
+
+    with pytest.raises(Killed):
+        memory.reindex(progress=killed)
+    memory = stack.restart()
+    stack.embedder.texts.clear()
+    told.clear()
+    assert memory.reindex(progress=lambda done, of: told.append((done, of))) == 36
+    assert told == [(96, 100), (100, 100)]
+    assert len([text for text in stack.embedder.texts if text.startswith("Q: ")]) == 36
+    assert [(hit.source, hit.score) for hit in memory.search("fact number 70", "s", 5)] == before
+    assert memory.reindex() == 100
+    assert len(stack.rows()) == 100
+
+
+def test_to_forget_no_model_is_needed(stack: Stack) -> None:
+    tell(stack.new(), *FACTS)
+    stack.embedder = FakeEmbedder({"dimension": 512, "mode": "raises"})
+
+    memory = stack.restart()
+    done = memory.forget(query="wifi password")
+    assert (done.total, done.leftovers) == (1, ())
+    assert "wifi" not in str(stack.rows()) and stack.embedder.texts == []
+    assert len(list(memory.records())) == len(FACTS) - 1
+
+
+def test_files_that_another_process_had_are_cleaned_by_whoever_writes_next(stack: Stack) -> None:
+    memory = stack.new()
+    tell(memory, *FACTS)
+    assert stack.store is not None
+    stack.store.failure = "locked"
+    memory = stack.restart()
+
+    done = memory.forget(query="wifi password")
+    assert done.total == 1 and "when it is next written to" in done.leftovers[0]
+    assert "wifi" in str(stack.rows())
+    stack.store.failure = "none"
+    stack.store.calls.clear()
+    memory = stack.restart()
+    tell(memory, "good night")
+    assert "wifi" not in str(stack.rows()) and len(stack.rows()) == len(FACTS)
+    assert (
+        "delete_collection" in stack.store.calls
+    )  # all of it is written anew, so that its files can be cleaned
+    stack.store.calls.clear()
+    tell(memory, "good morning")
+    assert "delete_collection" not in stack.store.calls

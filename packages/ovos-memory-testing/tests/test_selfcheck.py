@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -141,6 +143,21 @@ def test_a_class_is_what_it_offers() -> None:
     )
     assert [name for name in offered if not declared[name]] == []
     assert declared["configure"](Path("/data"))["db_path"] == "/data/memory.db"
+
+
+def test_a_memory_that_writes_while_its_folder_is_removed_is_checked_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rmdir = os.rmdir
+
+    def written_into(path: str, **more: Any) -> None:
+        if Path(path).name == "probe":
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+        rmdir(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", written_into)
+
+    assert Subject("x", ManagedReference, {}, False).declared()["persistent"]
 
 
 def test_a_class_that_tells_nothing_is_held_to_the_three_methods() -> None:

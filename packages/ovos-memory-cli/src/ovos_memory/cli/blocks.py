@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.plugins import settings_model
 from ovos_memory.cli.target import Target, plugin_names
 
+if TYPE_CHECKING:
+    from ovos_memory.core.management_types import Trouble
 
-@dataclass(frozen=True)
-class Finding:
-    """Something that makes memory silently useless, and what to do about it.
 
-    Attributes:
-        level: ``problem``, or ``advice`` where it may be meant so.
-        check: Short name of what was looked at.
-        where: Plugin, member or path.
-        what: What is wrong.
-        remedy: What to do.
-    """
+def problem(check: str, where: str, what: str, remedy: str) -> Trouble:
+    """Return something that makes memory useless."""
+    from ovos_memory.core.management_types import Trouble
 
-    level: str
-    check: str
-    where: str
-    what: str
-    remedy: str
+    return Trouble(check, where, what, remedy)
+
+
+def advice(check: str, where: str, what: str, remedy: str) -> Trouble:
+    """Return something that may be meant so."""
+    from ovos_memory.core.management_types import Trouble
+
+    return Trouble(check, where, what, remedy, "advice")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,6 +15,9 @@ from ovos_memory.cli.looking import Moment, record_json
 from ovos_memory.cli.options import INCOMPLETE, NOTHING, json_option, managed, memory_option, session_option
 from ovos_memory.cli.output import Output, moment, one_line
 from ovos_memory.cli.target import Target
+
+if TYPE_CHECKING:
+    from ovos_memory.core.management_types import Selection
 
 _SHOWN = 20
 
@@ -49,15 +53,16 @@ def forget(
         raise click.UsageError(str(error)) from error
     out = Output(is_json=is_json)
     memory = managed(target)
-    found = [r for r in memory.records(session, query, before) if record_id is None or chosen(r)]
+    found = [] if yes else _chosen(memory, chosen)
     if dry_run:
         _show(out, found)
+        if not found and not is_json:
+            sys.exit(NOTHING)
         return
     if not yes:
         _show(Output(is_json=False) if is_json else out, found)
-        click.confirm(
-            f"Forget {len(found)} records for good, with all that was made of them?", abort=True, err=True
-        )
+        what = f"{len(found)} records" if len(found) != 1 else "1 record"
+        click.confirm(f"Forget {what} for good, with all that was made of them?", abort=True, err=True)
     done = memory.forget(session_id=session, record_id=record_id, query=query, before=before)
     _tell(out, done)
     if done.leftovers:
@@ -66,9 +71,19 @@ def forget(
         sys.exit(NOTHING)
 
 
+def _chosen(memory: Any, chosen: Selection) -> list[Any]:
+    if chosen.record_id is not None:
+        found = memory.record(chosen.record_id)
+        return [found] if found is not None and replace(chosen, record_id=None)(found) else []
+    return list(memory.records(chosen.session_id, chosen.query, chosen.before))
+
+
 def _show(out: Output, found: list[Any]) -> None:
     if out.is_json:
         out.json([record_json(record) for record in found])
+        return
+    if not found:
+        out.line("Nothing is remembered that matches.")
         return
     rows = [(r.id, r.kind, r.session_id, moment(r.created_at), one_line(r.text, 60)) for r in found[:_SHOWN]]
     out.table(("id", "kind", "session", "when (UTC)", "text"), rows, title="This will be forgotten:")
@@ -84,12 +99,15 @@ def _tell(out: Output, done: Any) -> None:
                 "counts": dict(done.counts),
                 "files": list(done.files),
                 "leftovers": list(done.leftovers),
+                "unproven": list(done.unproven),
             }
         )
         return
     out.table(("member", "forgotten"), [(name, count) for name, count in done.counts.items()])
     for file in done.files:
         out.line(f"removed the copy {file}")
+    for sentence in done.unproven:
+        out.line(f"not to be proven from here: {sentence}", style="yellow")
     for sentence in done.leftovers:
         out.line(f"left: {sentence}", style="bold red")
 

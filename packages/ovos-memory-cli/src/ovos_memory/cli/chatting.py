@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ovos_memory.cli.options import FAILED, memory_option
-from ovos_memory.cli.output import Output
+from ovos_memory.cli.output import Output, cell
 from ovos_memory.cli.target import Target
 
 
@@ -33,16 +33,34 @@ def chat(target: Target, session: str, show_context: bool, say: tuple[str, ...],
             context = memory.build_conversation_context(utterance, session)
             if show_context:
                 show_messages(out, context)
-            reply = engine.continue_chat(context, session_id=session, lang=lang)
-            answer = (getattr(reply, "content", None) or "").strip()
+            answer = _answer(engine, context, session, lang)
             if not answer:
                 click.echo("The engine gave no answer.", err=True)
                 sys.exit(FAILED)
-            out.line(answer)
             said = [AgentMessage(MessageRole.USER, utterance), AgentMessage(MessageRole.ASSISTANT, answer)]
+            if show_context:
+                show_messages(out, said[1:])
+            else:
+                out.line(answer)
             memory.update_history(said, session)
     finally:
         getattr(memory, "close", lambda: None)()
+
+
+def _answer(engine: Any, context: list[Any], session: str, lang: str | None) -> str:
+    """Return what the engine says.
+
+    Raises:
+        click.ClickException: It failed.
+    """
+    try:
+        reply = engine.continue_chat(context, session_id=session, lang=lang)
+    except Exception as error:  # a plugin may fail in any way, and its words may be the user's
+        name = type(engine).__name__
+        raise click.ClickException(
+            f"the chat engine {name} failed ({type(error).__name__}); is its server there? -v shows its log"
+        ) from error
+    return (getattr(reply, "content", None) or "").strip()
 
 
 def _typed() -> Iterator[str]:
@@ -79,7 +97,8 @@ def show_messages(out: Output, messages: list[Any]) -> None:
     for message in messages:
         role = getattr(message.role, "value", message.role)
         out.line(f"[{role}]", style="bold cyan")
-        out.line(message.content or "")
+        for line in (message.content or "").splitlines():  # indented: no text can pass for a role
+            out.line(f"  {line}")
         for call in message.tool_calls or ():
-            out.line(f"  calls {call.name} {call.arguments}", style="cyan")
+            out.line(f"  calls {cell(call.name)} {cell(call.arguments)}", style="cyan")
     out.line("─" * 20, style="dim")

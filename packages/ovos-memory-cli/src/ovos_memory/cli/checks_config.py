@@ -6,73 +6,80 @@ import inspect
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ovos_memory.cli.blocks import Block, Finding
+from ovos_memory.cli.blocks import Block, advice, problem
+from ovos_memory.cli.checks_roles import role_findings
 from ovos_memory.cli.plugins import is_installed, missing_extras
 from ovos_memory.cli.target import GROUP, Target, plugin_names
+
+if TYPE_CHECKING:
+    from ovos_memory.core.management_types import Trouble
 
 _DROP_SYSTEM = {"ovos-chat-openai-plugin", "ovos-chat-gguf-plugin"}
 """Chat engines that drop system messages unless ``allow_system_prompts`` is true."""
 _SERVERS = ("ovos-persona-server", "hivemind-persona-agent-plugin")
+_DEFAULT_STACK = {"ovos-gguf-embeddings-plugin", "ovos-chromadb-embeddings-plugin"}
 _BLOCKS_IN_SYSTEM = {"ovos-memory-plugin-entity", "ovos-memory-plugin-longterm"}
 
 
-def config_findings(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+def config_findings(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
     """Yield what is wrong with the configuration."""
     for block in blocks:
         yield from _installed(block)
         yield from _settings(block)
         yield from _embeddings(block)
+        yield from _chat_engine(block)
         if block.module == "ovos-memory-plugin-lexical":
             yield from _fts5(block)
+    yield from _persona(target)
     yield from _engine(target, blocks)
+    yield from role_findings(target, blocks)
     yield from _primary(blocks)
     yield from _scope(target, blocks)
 
 
-def _installed(block: Block) -> Iterator[Finding]:
+def _installed(block: Block) -> Iterator[Trouble]:
     points = [point for point in metadata.entry_points(group=GROUP) if point.name == block.module]
     if not block.module:
-        yield Finding("problem", "plugin", block.where, "the persona has no memory", "set memory_module")
+        yield problem("plugin", block.where, "the persona has no memory", "set memory_module")
     elif not points:
         remedy = (
             f"pip install {block.module}, or correct the name; known: {', '.join(sorted(plugin_names()))}"
         )
-        yield Finding("problem", "plugin", block.where, f"no plugin '{block.module}' is installed", remedy)
+        yield problem("plugin", block.where, f"no plugin '{block.module}' is installed", remedy)
     elif len(points) > 1:
         owners = sorted({point.dist.metadata["Name"] for point in points if point.dist is not None})
         what = (
             f"several packages offer '{block.module}' ({', '.join(owners)}); OPM takes the last one it finds"
         )
-        yield Finding(
-            "problem", "plugin", block.where, what, "uninstall all but one (1.x is ovos-memory-plugins)"
-        )
+        yield problem("plugin", block.where, what, "uninstall all but one (1.x is ovos-memory-plugins)")
 
 
-def _settings(block: Block) -> Iterator[Finding]:
+def _settings(block: Block) -> Iterator[Trouble]:
     from ovos_memory.core.settings import unknown_keys
 
     if block.error:
-        yield Finding("problem", "settings", block.where, block.error, "correct the key")
+        yield problem("settings", block.where, block.error, "correct the key")
     if block.settings is not None:
-        for path, advice in unknown_keys(block.settings):
-            yield Finding("problem", "settings", block.where, f"unknown key '{path}' is ignored", advice)
+        for path, remedy in unknown_keys(block.settings):
+            yield problem("settings", block.where, f"unknown key '{path}' is ignored", remedy)
 
 
-def _fts5(block: Block) -> Iterator[Finding]:
+def _fts5(block: Block) -> Iterator[Trouble]:
     connection = sqlite3.connect(":memory:")
     try:
         connection.execute("CREATE VIRTUAL TABLE probe USING fts5(text)")
     except sqlite3.OperationalError:
         what = f"the SQLite {sqlite3.sqlite_version} of this Python has no FTS5, so nothing is found by words"
-        yield Finding("problem", "fts5", block.where, what, "install a Python whose sqlite3 has FTS5")
+        yield problem("fts5", block.where, what, "install a Python whose sqlite3 has FTS5")
     finally:
         connection.close()
 
 
-def _embeddings(block: Block) -> Iterator[Finding]:
+def _embeddings(block: Block) -> Iterator[Trouble]:
     if block.module != "ovos-memory-plugin-local-rag":
         return
     wanted = {
@@ -81,17 +88,42 @@ def _embeddings(block: Block) -> Iterator[Finding]:
     }
     for group, name in wanted.items():
         if name is not None and name not in {point.name for point in metadata.entry_points(group=group)}:
-            remedy = "pip install 'ovos-memory-plugin-local-rag[default-stack]', or name an installed plugin"
+            package = f"'{block.module}[default-stack]'" if name in _DEFAULT_STACK else name
+            remedy = f"pip install {package}, or name an installed plugin"
             what = f"the plugin '{name}' ({group}) is not installed, so nothing is recalled by meaning"
-            yield Finding("problem", "embeddings", block.where, what, remedy)
+            yield problem("embeddings", block.where, what, remedy)
     if is_installed(block.module):
         for extra in missing_extras(metadata.distribution(block.module)):
             what = f"the extra [{extra}] is not complete"
-            yield Finding("advice", "embeddings", block.where, what, f"pip install '{block.module}[{extra}]'")
+            yield advice("embeddings", block.where, what, f"pip install '{block.module}[{extra}]'")
+
+
+def _chat_engine(block: Block) -> Iterator[Trouble]:
+    engine = block.get("chat_engine")
+    name = engine.get("module") if isinstance(engine, Mapping) else getattr(engine, "module", None)
+    if name is not None and name not in {p.name for p in metadata.entry_points(group="opm.agents.chat")}:
+        what = f"the chat engine '{name}' is not installed, so nothing is learned or summarised"
+        yield problem("model", block.where, what, f"pip install {name}, or correct chat_engine.module")
 
 
 # ---------------------------------------------------------------------- the persona around it
-def _engine(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+def _persona(target: Target) -> Iterator[Trouble]:
+    """Yield blocks of the persona file that no memory reads."""
+    persona = target.persona or {}
+    if not target.module or isinstance(persona.get(target.module), Mapping):
+        return
+    blocks = [key for key, value in persona.items() if isinstance(value, Mapping)]
+    others = [key for key in blocks if key in plugin_names()]
+    near = get_close_matches(target.module, [key for key in blocks if key not in others], 1, 0.8)
+    for name in near:
+        what = f"the block '{name}' is read by nobody: the memory's block must be called '{target.module}'"
+        yield problem("settings", target.name, what, f"rename '{name}' to '{target.module}'")
+    for name in others:
+        what = f"the block '{name}' is read by nobody: the persona's memory is '{target.module}'"
+        yield problem("settings", target.name, what, f'set "memory_module": "{name}", or remove the block')
+
+
+def _engine(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
     persona = target.persona or {}
     handlers = persona.get("handlers") or persona.get("solvers") or []
     for name in handlers:
@@ -103,7 +135,7 @@ def _engine(target: Target, blocks: list[Block]) -> Iterator[Finding]:
         if lost:
             what = f"'{name}' drops system messages, and with them {', '.join(lost)}"
             remedy = f'set "allow_system_prompts": true in the block of {name}, or inject_mode to "user"'
-            yield Finding("problem", "system messages", str(name), what, remedy)
+            yield problem("system messages", str(name), what, remedy)
 
 
 def _drops_system(engine: str) -> bool:
@@ -138,7 +170,7 @@ def _recalls(block: Block) -> bool:
     return "lexical" in block.module or "rag" in block.module
 
 
-def _primary(blocks: list[Block]) -> Iterator[Finding]:
+def _primary(blocks: list[Block]) -> Iterator[Trouble]:
     top, members = blocks[0], blocks[1:]
     if not members or top.settings is None:
         return
@@ -152,7 +184,7 @@ def _primary(blocks: list[Block]) -> Iterator[Finding]:
         remedy = (
             f'set "primary": "{keeping[0]}"' if keeping else "add a member that keeps turns, such as recency"
         )
-        yield Finding("problem", "primary", top.where, what, remedy)
+        yield problem("primary", top.where, what, remedy)
 
 
 def _keeps_turns(block: Block) -> bool:
@@ -165,13 +197,13 @@ def _keeps_turns(block: Block) -> bool:
     return True
 
 
-def _scope(target: Target, blocks: list[Block]) -> Iterator[Finding]:
+def _scope(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
     top = blocks[0]
     servers = [name for name in _SERVERS if is_installed(name)]
     scoped = [block for block in blocks if _scope_of(block, top) == "global"]
     if target.persona is not None and servers and scoped:
         what = f"{servers[0]} is installed, and scope is 'global': what one user says is recalled for another"
-        yield Finding("advice", "scope", top.where, what, 'set "scope": "session" where several people talk')
+        yield advice("scope", top.where, what, 'set "scope": "session" where several people talk')
 
 
 def _scope_of(block: Block, top: Block) -> str | None:

@@ -8,7 +8,7 @@ import click
 
 from ovos_memory.cli.chatting import show_messages
 from ovos_memory.cli.options import json_option, memory_option, session_option
-from ovos_memory.cli.output import Output, one_line
+from ovos_memory.cli.output import Output, cell, one_line
 from ovos_memory.cli.target import Target
 
 
@@ -18,7 +18,7 @@ from ovos_memory.cli.target import Target
 @session_option
 @json_option
 def explain(target: Target, query: str, session: str | None, is_json: bool) -> None:
-    """Show what each member finds, why hits are dropped, the fused order and the final messages."""
+    """Show what each member finds, why hits are dropped, and what the engine gets."""
     out = Output(is_json=is_json)
     memory = target.open()
     told: dict[str, Any] = {"query": query, "lists": [], "fused": []}
@@ -32,12 +32,14 @@ def explain(target: Target, query: str, session: str | None, is_json: bool) -> N
         return
     out.line(f"searched for: {told['query']}")
     for found in told["lists"]:
-        out.table(
-            ("rank", "score", "source", "text", "dropped"),
-            [_row(hit, hit["dropped"]) for hit in found["hits"]],
-            title=f"{found['member']}: {found['error']}" if found["error"] else found["member"],
-        )
-    if len(told["lists"]) > 1:
+        if not found["hits"]:
+            out.line(f"{cell(found['member'])}: {cell(found['error'] or 'nothing found')}")
+            continue
+        columns = ("rank", "score", "source", "text", "dropped")
+        out.table(columns, [_row(hit, hit["dropped"]) for hit in found["hits"]], title=cell(found["member"]))
+    if not told["lists"]:
+        out.line("this memory recalls nothing by query")
+    if len(told["lists"]) > 1 and told["fused"]:
         rows = [(*_row(hit, _origin(hit)), hit["dropped"] or "") for hit in told["fused"]]
         out.table(("rank", "score", "source", "text", "from", "dropped"), rows, title="fused")
     out.line("the messages for the engine:", style="bold")

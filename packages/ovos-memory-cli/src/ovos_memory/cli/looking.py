@@ -11,6 +11,7 @@ import click
 
 from ovos_memory.cli.options import NOTHING, json_option, managed, memory_option, session_option
 from ovos_memory.cli.output import Output, moment, one_line
+from ovos_memory.cli.statistics import show_stats
 from ovos_memory.cli.target import Target
 
 if TYPE_CHECKING:
@@ -125,12 +126,10 @@ def show(target: Target, record_id: str, is_json: bool) -> None:
             "origin": record.origin,
         }
     )
+    shown = ("question", "answer", "message")
+    out.facts({name: value for name, value in record.details.items() if name not in shown})
     out.line()
-    out.line(record.text)
-    for name, value in record.details.items():
-        if name not in ("question", "answer", "message"):
-            out.line()
-            out.facts({name: value})
+    out.line(record.text)  # last, so that no text can pass for a fact about the record
 
 
 @click.command()
@@ -184,4 +183,4 @@ def stats(target: Target, is_json: bool) -> None:
     if is_json:
         out.json(told)
     else:
-        out.facts(told)
+        show_stats(out, told)

@@ -14,7 +14,7 @@ from ovos_memory.cli.explaining import explain
 from ovos_memory.cli.looking import list_records, search, show, stats
 from ovos_memory.cli.options import FAILED
 from ovos_memory.cli.plugins import plugins
-from ovos_memory.cli.transfer import export, import_
+from ovos_memory.cli.transfer import export, import_, recover
 
 _COMMANDS = (
     list_records,
@@ -26,6 +26,7 @@ _COMMANDS = (
     edit,
     export,
     import_,
+    recover,
     reindex,
     chat,
     doctor,
@@ -56,12 +57,25 @@ def main() -> None:
     from ovos_memory.core.errors import OvosMemoryError
 
     try:
-        cli.main(prog_name="ovos-memory", standalone_mode=True)
+        code = cli.main(prog_name="ovos-memory", standalone_mode=False)
+    except click.ClickException as error:
+        from ovos_memory.cli.output import safe
+
+        vars(error)["message"] = safe(error.message)  # final by its annotation, and quoted from stored text
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        print("Aborted!", file=sys.stderr)
+        sys.exit(FAILED)
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os._exit(FAILED)
     except (OvosMemoryError, OSError, ValueError) as error:
         from ovos_memory.cli.output import safe
 
         print(f"Error: {safe(error)}", file=sys.stderr)
         sys.exit(FAILED)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

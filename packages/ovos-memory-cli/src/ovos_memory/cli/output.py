@@ -34,9 +34,23 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def cell(text: object) -> str:
+    r"""Return text for a place that is one line: a line break is written out (``\\n``), so that it cannot fake a row."""
+    return safe(text).replace("\n", "\\n").replace("\t", " ")
+
+
 def one_line(text: object, max_chars: int = 100) -> str:
     """Return the beginning of a text on one line."""
     return safe(" ".join(str(text).split()), max_chars)
+
+
+def size(count: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
 
 
 def moment(seconds: float | None) -> str:
@@ -85,19 +99,20 @@ class Output:
         for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(safe(cell)) for cell in row))
+            table.add_row(*(Text(cell(value)) for value in row))
         self.console.print(table)
         self._file.flush()
 
     def facts(self, facts: Mapping[str, object], indent: str = "") -> None:
         """Print names and values, nested ones indented."""
         for name, value in facts.items():
-            if isinstance(value, Mapping):
-                self.line(f"{indent}{name}:")
+            if isinstance(value, Mapping) and value:
+                self.line(f"{indent}{cell(name)}:")
                 self.facts(value, f"{indent}  ")
-            else:
-                shown = moment(value) if name.endswith("_at") and isinstance(value, (int, float)) else value
-                self.line(f"{indent}{name}: {'-' if shown is None else shown}")
+                continue
+            shown = moment(value) if str(name).endswith("_at") and isinstance(value, (int, float)) else value
+            is_nothing = shown is None or shown == {}
+            self.line(f"{indent}{cell(name)}: {'-' if is_nothing else cell(shown)}")
 
 
 def _own_stdout() -> IO[str]:

@@ -109,12 +109,14 @@ def schema_of(name: str) -> dict[str, Any]:
 def settings_model(name: str) -> Any:
     """Return the settings model of a memory plugin; ``None`` when it is not installed or has none."""
     for point in metadata.entry_points(group=GROUP):
-        if point.name == name:
-            try:
-                found = getattr(point.load(), "settings_model", None)
-                return None if found is None else found()
-            except Exception:  # a stranger's plugin may fail in any way; it is listed without settings
-                return None
+        if point.name != name:
+            continue
+        try:
+            found = getattr(point.load(), "settings_model", None)
+        except Exception:  # a stranger's plugin may fail in any way; it is listed without settings
+            continue
+        if found is not None:
+            return found()
     return None
 
 

@@ -82,6 +82,11 @@ class Backlog:
             self._reset()
 
     # ------------------------------------------------------------------ the ledger
+    @property
+    def opened(self) -> SqliteLedger | None:
+        """The ledger if it is open."""
+        return self._ledger
+
     def ledger(self) -> SqliteLedger:
         """Return the open ledger.
 

@@ -48,7 +48,7 @@ class Boundary:
     ) -> None:
         self.plugin = plugin
         self._clock = clock
-        self._sink = sink
+        self.sink = sink
         self._lock = threading.Lock()
         self._counts: dict[str, FailureCount] = {}
         self._logged: dict[tuple[str, str], float] = {}
@@ -88,9 +88,9 @@ class Boundary:
             LOG.warning(
                 "%s: %s failed%s, the conversation goes on (%s)", self.plugin, operation, where, reason
             )
-        if self._sink is not None:
+        if self.sink is not None:
             try:
-                self._sink(operation, kind, now)
+                self.sink(operation, kind, now)
             except Exception as sink_error:
                 LOG.debug("%s: failure not recorded (%s)", self.plugin, type(sink_error).__name__)
 

@@ -113,7 +113,8 @@ def append_turns(history: Sequence[AgentMessage], new: Iterable[AgentMessage]) -
     """Return ``history`` with ``new`` behind it, by the turn rules.
 
     A user message that follows a user message replaces it (an utterance that got no answer); an answer that follows
-    an answer is merged into it with a newline.  Neither input is changed; messages are shared, not copied.
+    an answer is merged into it with a newline (an empty one adds nothing). Neither input is changed; messages are
+    shared, not copied.
     """
     result, new = list(history), list(new)
     if not result and _alternates(new):
@@ -129,7 +130,8 @@ def _append_turn(history: list[AgentMessage], message: AgentMessage) -> None:
         history.pop()
     elif last is not None and _is_answer(last) and _is_answer(message):
         history.pop()
-        message = AgentMessage(role=MessageRole.ASSISTANT, content=f"{last.content}\n{message.content}")
+        pieces = [piece for piece in (last.content, message.content) if piece]
+        message = AgentMessage(role=MessageRole.ASSISTANT, content="\n".join(pieces))
     history.append(message)
 
 

@@ -27,7 +27,7 @@ from typing import Literal
 from ovos_memory.core.text import clean, identity
 from ovos_memory.core.types import MemoryHit
 
-FusionMode = Literal["rrf", "weighted", "merge", "priority", "interleave"]
+FusionMode = Literal["rrf", "weighted", "merge", "priority", "interleave", "convex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +37,25 @@ class RankedList:
     Attributes:
         member: Its name, unique among the lists that are fused.
         hits: Best first; not copied.
-        weight: How much it counts in :func:`rrf` and :func:`weighted`, >= 0; with 0 it contributes nothing
-            there.
+        weight: How much it counts in :func:`rrf`, :func:`weighted` and :func:`convex`, >= 0; with 0 it contributes
+            nothing there.
             The other strategies do not look at it.
+        floor: The score that a text has of which the retriever finds nothing, for :func:`convex`; ``None``: unknown.
 
     Raises:
-        ValueError: The weight is negative or not finite.
+        ValueError: The weight is negative or not finite, or the floor not finite.
     """
 
     member: str
     hits: Sequence[MemoryHit]
     weight: float = 1.0
+    floor: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"weight of '{self.member}' must be a finite number >= 0, got {self.weight!r}")
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise ValueError(f"floor of '{self.member}' must be a finite number or None, got {self.floor!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ def fuse(
         "merge": lambda: merge(lists, dedup=dedup),
         "priority": lambda: priority(lists),
         "interleave": lambda: interleave(lists, dedup=dedup),
+        "convex": lambda: convex(lists),
     }
     if mode not in strategies:
         raise ValueError(f"fusion must be one of {', '.join(strategies)}, got {mode!r}")
@@ -113,7 +118,7 @@ def rrf(lists: Sequence[RankedList], *, k: float = 60) -> list[MemoryHit]:
     """
     if not (math.isfinite(k) and k >= 0):
         raise ValueError(f"rrf_k must be a finite number >= 0, got {k!r}")
-    return _summed(lists, lambda entries: [1 / (k + entry.rank) for entry in entries])
+    return _summed(lists, lambda _, entries: [1 / (k + entry.rank) for entry in entries])
 
 
 def weighted(lists: Sequence[RankedList]) -> list[MemoryHit]:
@@ -124,7 +129,29 @@ def weighted(lists: Sequence[RankedList]) -> list[MemoryHit]:
     are equal, each counts 1.0. It takes the distances between scores seriously; where they mean nothing, use
     :func:`rrf`.
     """
-    return _summed(lists, _min_max)
+    return _summed(lists, lambda _, entries: _spread(entries, None))
+
+
+def convex(lists: Sequence[RankedList]) -> list[MemoryHit]:
+    """Merge by weighted mean of scores, best first: ``score(d) = Σ weight · φ(s) / Σ weight``, from 0 to 1.
+
+    ``φ(s) = (s - floor) / (best - floor)`` spreads a list's scores from what a text is worth that it does not hold
+    (0) to its best hit (1).  That is the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion
+    Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023, with their theoretical min-max normalisation where the
+    retriever knows its least score.  Of one that does not, the floor is the worst hit of the list: the texts behind
+    it are worth no more.  So the list should be long, several times what is wanted in the end; then the end of a list
+    makes no step, and a retriever's middling scores weigh what they say.
+
+    Where all scores of a list are equal and no floor is below them, each counts 1.0.  A list without hits keeps its
+    share of the weight.
+
+    Args:
+        lists: One per retriever; may be empty.
+    """
+    largest = max((ranked.weight for ranked in lists), default=0.0) or 1.0
+    total = math.fsum(ranked.weight / largest for ranked in lists) or 1.0
+    shared = [replace(ranked, weight=ranked.weight / largest / total) for ranked in lists]
+    return _summed(shared, lambda ranked, entries: _spread(entries, ranked.floor))
 
 
 def merge(lists: Sequence[RankedList], *, dedup: bool = True) -> list[MemoryHit]:
@@ -161,24 +188,25 @@ def interleave(lists: Sequence[RankedList], *, dedup: bool = True) -> list[Memor
 
 
 def _summed(
-    lists: Sequence[RankedList], values: Callable[[Sequence[_Entry]], Sequence[float]]
+    lists: Sequence[RankedList], values: Callable[[RankedList, Sequence[_Entry]], Sequence[float]]
 ) -> list[MemoryHit]:
     """Fuse by the weighted sum of what ``values`` gives each entry of a list."""
     counted = [ranked for ranked in lists if ranked.weight > 0]
     entries_of = _entries(counted)
     parts: dict[str, list[float]] = {}
     for ranked, entries in zip(counted, entries_of, strict=True):
-        for entry, value in zip(entries, values(entries), strict=True):
+        for entry, value in zip(entries, values(ranked, entries), strict=True):
             parts.setdefault(entry.key, []).append(ranked.weight * value)
     # fsum rounds once, so the sum does not depend on the order of the lists; a plain sum breaks ties by
     # noise.
     return _ordered((math.fsum(parts[group[0].key]), group) for group in _groups(entries_of, dedup=True))
 
 
-def _min_max(entries: Sequence[_Entry]) -> list[float]:
-    """Spread scores over 0 to 1; equal ones are 1.0 each."""
+def _spread(entries: Sequence[_Entry], floor: float | None) -> list[float]:
+    """Spread scores over 0 to 1, from the floor or the worst of them to the best; equal ones are 1.0 each."""
     halves = [entry.score / 2 for entry in entries]  # the span of two huge scores would overflow
-    low, high = min(halves, default=0.0), max(halves, default=0.0)
+    ends = halves if floor is None else [*halves, floor / 2]
+    low, high = min(ends, default=0.0), max(halves, default=0.0)
     return [(half - low) / (high - low) if high > low else 1.0 for half in halves]
 
 

@@ -226,6 +226,12 @@ class Journal:
             trouble = str(error)
         return {"held": len(self._backlog.held()), "lost": self._backlog.lost, "store_error": trouble}
 
+    def note_failure(self, operation: str, type_name: str, at: float) -> None:
+        """Note in the ledger what failed, for other processes to see; not while the ledger cannot be opened."""
+        ledger = self._backlog.opened
+        if ledger is not None:
+            ledger.note_failure(operation, type_name, at)
+
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what is held, waiting for a lock at most ``timeout_s``; the journal may be used again."""
         self._backlog.close(timeout_s)

@@ -177,6 +177,12 @@ class LedgerReader(LedgerTables):
                 ).fetchone()
         return 0 if row is None else int(row[0])
 
+    def count_from(self, start: int) -> int:
+        """Return how many documents have this row number or a later one.  Cost grows with them."""
+        with self.database.read() as reader:
+            row = reader.execute(f"SELECT count(*) FROM {self.documents_table} WHERE row >= ?", (start,))
+            return int(row.fetchone()[0])
+
     def session_number(self, session_id: str, *, connection: sqlite3.Connection | None = None) -> int | None:
         """Return the session's number in the documents table, never reused; ``None`` when it has none."""
         with self._reading(connection) as reader:

@@ -20,6 +20,7 @@ from ovos_memory.core.management_types import (
     Scrubbed,
     Selection,
     Trace,
+    Trouble,
     as_line,
 )
 from ovos_memory.core.types import Record, SessionSummary
@@ -182,6 +183,14 @@ class ManagedMemory:
             **self._keeper().stats(),
         }
 
+    def examine(self, *, is_offline: bool = False) -> Iterator[Trouble]:
+        """Yield what makes this memory useless and only it can know; nothing is changed or set aside.
+
+        Args:
+            is_offline: Ask no server and load no model.
+        """
+        return iter(())
+
     # ------------------------------------------------------------------ changing
     def edit(
         self,
@@ -253,7 +262,8 @@ class ManagedMemory:
         keeper = self._keeper()
         traces = keeper.remove(is_meant, session_id)
         cleaned = keeper.scrub()
-        return Forgotten({self.plugin_name: len(traces)}, tuple(traces), cleaned.files, cleaned.leftovers)
+        counts = {self.plugin_name: len(traces)}
+        return Forgotten(counts, tuple(traces), cleaned.files, cleaned.leftovers, cleaned.unproven)
 
     def reindex(self, *, progress: Progress | None = None) -> int:
         """Build everything that is derived from the records anew; return how many that took."""

@@ -148,17 +148,38 @@ class Forgotten:
         traces: What they said.
         files: Set-aside files and copies that were removed with them.
         leftovers: What could not be cleaned, each a sentence that says what to do; empty: all is clean.
+        unproven: Places where it was deleted and whose files cannot be looked at from here, each a sentence.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
     traces: tuple[Trace, ...] = ()
     files: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
         """How many records are gone."""
         return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that makes a memory silently useless, and what to do about it.
+
+    Attributes:
+        check: Short name of what was looked at.
+        where: Plugin, member or path.
+        what: What is wrong.
+        remedy: What to do.
+        level: ``problem``, or ``advice`` where it may be meant so.
+    """
+
+    check: str
+    where: str
+    what: str
+    remedy: str
+    level: str = "problem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +228,12 @@ class Scrubbed:
 
     files: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
-        return Scrubbed(self.files + other.files, self.leftovers + other.leftovers)
+        return Scrubbed(
+            self.files + other.files, self.leftovers + other.leftovers, self.unproven + other.unproven
+        )
 
 
 def as_line(record: Record) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class RecallingMemory(AgentContextManager):
     plugin_name: ClassVar[str]
     accepts_scope: ClassVar[bool] = True
     """A composite may hand its own ``scope`` to this class."""
+    score_floor: ClassVar[float | None] = None
+    """The score of a text of which :meth:`search` finds nothing; ``None``: unknown.  Fusion ``convex`` counts from it."""
 
     def __init__(
         self, config: Mapping[str, Any] | None = None, *, clock: Callable[[], float] = time.time
@@ -175,6 +177,8 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
             clock=clock,
             on_stored=lambda documents: (stored() or _nobody)(documents),
         )
+        noted = weakref.WeakMethod(self.journal.note_failure)
+        self.boundary.sink = lambda *failure: (noted() or _nobody)(*failure)
 
     # ------------------------------------------------------------------ hooks
     @abc.abstractmethod
@@ -289,5 +293,5 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
             wanted *= 4
 
 
-def _nobody(documents: list[Document]) -> None:
+def _nobody(*told: Any) -> None:
     """Take the place of a memory that was collected while its backlog drained."""

@@ -59,6 +59,18 @@ def bind_search(search: Callable[..., object]) -> tuple[Searcher, bool]:
     return call, takes_session
 
 
+def takes_keyword(function: Callable[..., object], name: str) -> bool:
+    """Tell whether a parameter of that name can be given by keyword; of what shows no parameters, not."""
+    try:
+        parameter = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.kind in (
+        parameter.KEYWORD_ONLY,
+        parameter.POSITIONAL_OR_KEYWORD,
+    )
+
+
 def read_hits(found: object, *, limit: int) -> list[MemoryHit]:
     """Return what a search returned as hits, in its order; hits without words are left out.
 
@@ -98,6 +110,24 @@ def _number(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def read_floor(value: object) -> float | None:
+    """Return the score of a text that a member finds nothing of, ``None`` where it does not say."""
+    number = math.nan if value is None or isinstance(value, bool) else _number(value)
+    return number if math.isfinite(number) else None
+
+
+def read_shares(found: object, *, count: int) -> list[float]:
+    """Return a member's numbers from 0 to 1, what is beyond them moved to the nearer end.
+
+    Raises:
+        MemberError: They are not so many, or no numbers.
+    """
+    numbers = [_number(value) for value in _items(found, "time_fit")]
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise MemberError(f"time_fit must return {count} numbers, one for each moment")
+    return [min(1.0, max(0.0, number)) for number in numbers]
 
 
 def read_blocks(context: object) -> list[AgentMessage]:

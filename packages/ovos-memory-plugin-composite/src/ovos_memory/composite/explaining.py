@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ovos_memory.composite.named_time import with_named_time
 from ovos_memory.core.errors import OvosMemoryError
 from ovos_memory.core.exchanges import session_key
 from ovos_memory.core.explaining import asked, hit_facts
@@ -36,15 +37,23 @@ class ExplainedMembers:
 
         Members are asked one after the other, without their deadline.
         """
-        from ovos_memory.core.fusion import RankedList, fuse
+        from ovos_memory.core.fusion import fuse
 
         session, settings = session_key(session_id), self.settings
         text, recent = asked(settings, clean(query).strip(), self._window(session))
         limit = settings.max_num_results
         found = [self._found(member, text, session, self._fetch_k(limit)) for member in self.members if text]
-        lists = [
-            RankedList(m.name, self._in_scope(m, hits, session), m.weight) for m, hits, _ in found if hits
-        ]
+        lists = with_named_time(
+            [
+                member.ranked(self._in_scope(member, hits, session))
+                for member, hits, error in found
+                if error is None
+            ],
+            text,
+            members=self.members,
+            settings=settings,
+            session_id=session,
+        )
         ranked = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=_ALL)
         fused = [self._fused_facts(rank, hit, recent) for rank, hit in enumerate(ranked, 1)]
         reasons: dict[str, str | None] = {}

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_memory.core.errors import DocumentGone, OvosMemoryError
 from ovos_memory.core.management import Management
-from ovos_memory.core.management_types import Forgotten, Imported, Progress, Selection, Trace, gone
+from ovos_memory.core.management_types import (
+    Forgotten,
+    Imported,
+    Progress,
+    Selection,
+    Trace,
+    Trouble,
+    gone,
+)
 from ovos_memory.core.types import Record, SessionSummary
 
 if TYPE_CHECKING:
@@ -82,6 +90,13 @@ class ManagedMembers:
             "records": sum(told.get("records", 0) for told in members.values()),
             "members": members,
         }
+
+    def examine(self, *, is_offline: bool = False) -> Iterator[Trouble]:
+        """Yield what makes members useless, under their names."""
+        for member in self.members:
+            if callable(getattr(member.memory, "examine", None)):
+                for trouble in member.memory.examine(is_offline=is_offline):
+                    yield replace(trouble, where=member.name)
 
     # ------------------------------------------------------------------ changing
     def edit(
@@ -162,6 +177,7 @@ class ManagedMembers:
             tuple(trace for _, part in rounds for trace in part.traces),
             tuple(dict.fromkeys(file for _, part in rounds for file in part.files)),
             (*left, *dict.fromkeys(sentence for _, part in rounds for sentence in part.leftovers)),
+            tuple(dict.fromkeys(sentence for _, part in rounds for sentence in part.unproven)),
         )
 
     def reindex(self, *, progress: Progress | None = None) -> int:

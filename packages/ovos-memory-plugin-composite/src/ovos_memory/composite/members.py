@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,15 @@ from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_utils.log import LOG
 
-from ovos_memory.composite.adapt import bind_search, read_blocks, read_history, read_hits
+from ovos_memory.composite.adapt import (
+    bind_search,
+    read_blocks,
+    read_floor,
+    read_history,
+    read_hits,
+    read_shares,
+    takes_keyword,
+)
 from ovos_memory.composite.gate import Gate
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import ConfigError, MemberError, OvosMemoryError, PluginMissing
@@ -20,6 +29,7 @@ from ovos_memory.core.types import MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.composite.settings import CompositeSettings, MemberSettings
+    from ovos_memory.core.fusion import RankedList
 
 
 class Member:
@@ -49,6 +59,8 @@ class Member:
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
         self.is_told_session = True
+        self.reads_times = self._has("time_fit")
+        self.score_floor = read_floor(getattr(memory, "score_floor", None))
         if self.is_retriever:
             self._search, self.is_told_session = bind_search(memory.search)
         elif not self._has("build_conversation_context"):
@@ -60,6 +72,16 @@ class Member:
     def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         """Return its hits, best first."""
         return read_hits(self._search(query, session_id, top_k), limit=top_k)
+
+    def time_fit(self, query: str, moments: Sequence[float]) -> list[float]:
+        """Return how well each moment (epoch seconds) fits a time that a query names: 0 not at all, 1 fully."""
+        return read_shares(self.memory.time_fit(query, list(moments)), count=len(moments))
+
+    def ranked(self, hits: Sequence[MemoryHit]) -> RankedList:
+        """Return hits of its own as fusion takes them."""
+        from ovos_memory.core.fusion import RankedList  # here, for OPM imports every plugin to load one
+
+        return RankedList(self.name, hits, self.weight, self.score_floor)
 
     def blocks(self, utterance: str, session_id: str) -> list[AgentMessage]:
         """Return the blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""
@@ -104,7 +126,7 @@ def load_members(
         settings: The composite's settings.
         plugin: The composite's entry-point name, for messages.
         refused: A class that is no member, nor its subclasses: the composite itself.
-        clock: Returns epoch seconds.
+        clock: Returns epoch seconds; another one than the system's is handed to every member that takes one.
 
     Returns:
         The members that loaded, in order, and the reason by name for each that did not (logged already).
@@ -115,7 +137,7 @@ def load_members(
     loaded, missing = [], {}
     for entry, name in zip(settings.members, member_names(settings.members, plugin=plugin), strict=True):
         try:
-            memory = _build(entry, settings, refused=refused)
+            memory = _build(entry, settings, refused=refused, clock=clock)
             member = Member(name, memory, settings=entry, plugin=plugin, clock=clock)
         except Exception as error:
             own = isinstance(error, OvosMemoryError)
@@ -180,7 +202,9 @@ def _free_name(module: str, *, taken: set[str]) -> str:
     return name
 
 
-def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type) -> Any:
+def _build(
+    entry: MemberSettings, settings: CompositeSettings, *, refused: type, clock: Callable[[], float]
+) -> Any:
     found = load_memory_plugin(entry.module)
     if found is None:
         raise PluginMissing(
@@ -190,7 +214,13 @@ def _build(entry: MemberSettings, settings: CompositeSettings, *, refused: type)
         raise MemberError(
             f"'{entry.module}' is a composite, which cannot be a member; list its members instead"
         )
-    return found(config=_own_block(entry, settings, found))
+    block = _own_block(entry, settings, found)
+    make: Callable[..., Any] = found
+    if clock is not time.time and takes_keyword(
+        found, "clock"
+    ):  # a member lives in the time of its composite
+        return make(config=block, clock=clock)
+    return make(config=block)
 
 
 def _own_block(entry: MemberSettings, settings: CompositeSettings, found: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ovos_utils.log import LOG
 from ovos_memory.composite.explaining import ExplainedMembers
 from ovos_memory.composite.managing import ManagedMembers
 from ovos_memory.composite.members import Member, load_members, primary_names
+from ovos_memory.composite.named_time import with_named_time
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
 from ovos_memory.core.exchanges import copy_message, is_answered, session_key, window
@@ -118,10 +119,11 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
             timeout_s=self.settings.member_timeout_s,
             session_id=session,
         )  # under way while the history and the hits are fetched
+        self._turn.search = self._search_ahead(spoken, session)
         try:
             return super().build_conversation_context(utterance, session_id)
         finally:
-            del self._turn.blocks
+            del self._turn.blocks, self._turn.search
 
     def search(self, query: str, session_id: str | None = None, top_k: int | None = None) -> list[MemoryHit]:
         """Return the members' hits, fused, best first.
@@ -209,23 +211,47 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
         return self.settings.scope == "session"
 
     def _fused(self, text: str, session_id: str | None, limit: int) -> list[MemoryHit]:
-        from ovos_memory.core.fusion import RankedList, fuse  # here, for OPM imports every plugin to load one
+        from ovos_memory.core.fusion import fuse  # here, for OPM imports every plugin to load one
 
+        ahead, self._turn.search = getattr(self._turn, "search", None), None
+        if ahead is not None and ahead[0] == (text, session_id, limit):
+            asked = ahead[1]
+        else:
+            asked = self._ask_retrievers(text, session_id, limit)
+        lists = with_named_time(
+            [member.ranked(self._in_scope(member, hits, session_id)) for member, hits in asked.answers()],
+            text,
+            members=self.members,
+            settings=self.settings,
+            session_id=session_id,
+        )
+        settings, least = self.settings, self.settings.retrieval.min_score
+        hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
+        return hits if least is None else [hit for hit in hits if hit.score >= least]
+
+    def _search_ahead(
+        self, spoken: str, session_id: str
+    ) -> tuple[tuple[str, str, int], Round[list[MemoryHit]]] | None:
+        """Begin the search of a context beside the history, where what to search for does not depend on that.
+
+        Returns:
+            What is searched for (text, session, limit), and the search; ``None``: it has to wait for the history.
+        """
+        retrieval = self.settings.retrieval
+        if not spoken or retrieval.query_mode == "history" or retrieval.exclude_recent:
+            return None
+        asked = (spoken, session_id, retrieval.max_num_results)
+        return asked, self._ask_retrievers(*asked)
+
+    def _ask_retrievers(self, text: str, session_id: str | None, limit: int) -> Round[list[MemoryHit]]:
         fetched = self._fetch_k(limit)
-        answers = Round(
+        return Round(
             [member for member in self.members if member.is_retriever],
             "search",
             lambda member: member.search(text, session_id, fetched),
             timeout_s=self.settings.member_timeout_s,
             session_id=session_id,
-        ).answers()
-        lists = [
-            RankedList(member.name, self._in_scope(member, hits, session_id), member.weight)
-            for member, hits in answers
-        ]
-        settings, least = self.settings, self.settings.retrieval.min_score
-        hits = fuse(settings.fusion, lists, rrf_k=settings.rrf_k, dedup=settings.dedup, limit=limit)
-        return hits if least is None else [hit for hit in hits if hit.score >= least]
+        )
 
     def _fetch_k(self, limit: int) -> int:
         """Return how many hits to ask of each member: as configured, more only when a caller wants more."""

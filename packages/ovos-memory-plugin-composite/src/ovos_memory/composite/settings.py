@@ -17,7 +17,7 @@ class MemberSettings(Settings):
     name: str | None = Field(
         None, min_length=1, description="Its name in logs and counts; null: the module's."
     )
-    weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf` and `weighted`.")
+    weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf`, `weighted` and `convex`.")
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
 
 
@@ -48,6 +48,11 @@ class CompositeSettings(RecallSettings):
     )
     fusion: FusionMode = Field("rrf", description="How the members' hits become one list.")
     rrf_k: NonNegative = Field(60, description="Rank offset of fusion `rrf`.")
+    date_weight: NonNegative = Field(
+        0.0,
+        description="Weight of hits of a time that the question names, in fusion `rrf`, `weighted` and `convex`;"
+        " 0: their time does not count.",
+    )
     max_num_results: PositiveCount = Field(5, description="Size of the fused list (top-k).")
     member_fetch_k: PositiveCount | None = Field(
         None, description="Hits asked of each member; null: twice `max_num_results`."

@@ -12,6 +12,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from ovos_memory.core.errors import StoreUnavailable
 
@@ -223,7 +224,7 @@ class IndexTables:
             f"SELECT row, session, n, created_at, is_shown, digest, words, terms FROM {self.p}entries WHERE {where}",
             values,
         )
-        return [Entry(*row) for row in rows]
+        return list(starmap(Entry, rows))
 
     def by_rows(self, connection: sqlite3.Connection, rows: Sequence[int]) -> dict[int, Entry]:
         """Return entries by row number, without those that do not exist."""
@@ -231,7 +232,7 @@ class IndexTables:
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
             marks = ",".join("?" * len(page))
-            found.update((entry.row, entry) for entry in self.entries(connection, f"row IN ({marks})", page))
+            found |= {entry.row: entry for entry in self.entries(connection, f"row IN ({marks})", page)}
         return found
 
     def add_entries(self, connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
@@ -274,11 +275,16 @@ class IndexTables:
             rows: Only rows from the first to the second number.
         """
         within = "" if rows is None else " AND rowid BETWEEN ? AND ?"
-        found = connection.execute(
-            f"SELECT rowid FROM {self.p}postings WHERE {self.p}postings MATCH ?{within} ORDER BY rowid DESC LIMIT ?",
-            (match, *(rows or ()), limit),
+        # One row for all of them: Python lets other threads in at every row that it fetches, and each may keep the
+        # interpreter for milliseconds.
+        newest = (
+            f"SELECT rowid AS row FROM {self.p}postings WHERE {self.p}postings MATCH ?{within}"
+            " ORDER BY rowid DESC LIMIT ?"
         )
-        return [row for (row,) in found]
+        joined = connection.execute(
+            f"SELECT group_concat(row, ' ') FROM ({newest})", (match, *(rows or ()), limit)
+        ).fetchone()[0]
+        return sorted(map(int, (joined or "").split()), reverse=True)
 
 
 def term_query(numbers: Iterable[int]) -> str:

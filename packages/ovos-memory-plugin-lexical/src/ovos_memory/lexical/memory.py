@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.paths import expand_path
 from ovos_memory.core.retrieval import BaseRetrievalMemory
+from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class LexicalMemory(BaseRetrievalMemory):
     """
 
     plugin_name: ClassVar[str] = "ovos-memory-plugin-lexical"
+    score_floor: ClassVar[float | None] = 0.0
     settings: LexicalSettings
 
     def __init__(
@@ -85,6 +87,21 @@ class LexicalMemory(BaseRetrievalMemory):
         """Write what is held in memory and let go of the file; the memory may be used again."""
         self.boundary.call("close", self._handle.rest, lambda: None)
         super().close()
+
+    def time_fit(self, query: str, moments: Sequence[float]) -> list[float]:
+        """Return how well each moment fits a time that a query names (*yesterday*, *in May 2023*).
+
+        Args:
+            query: As it was asked, in the store's language.
+            moments: Epoch seconds.
+
+        Returns:
+            For each moment 1 within the named time, less in the week after it, else 0; all 0 when none is named.
+        """
+        from ovos_memory.lexical.dates import MAX_BOOST, boost, named_times
+
+        spans = named_times(clean(query), self._clock(), self._handle.analyzer.language)
+        return [(boost(spans, moment) - 1) / (MAX_BOOST - 1) for moment in moments]
 
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.lexical.store import Question

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovos_memory.lexical.analysis import Analyzer, Word
@@ -30,17 +30,24 @@ class Vocabulary:
         tables: Of the index.
         connection: A snapshot; ``None`` while the store cannot be read.
         waiting: The terms of each document that is not indexed yet.
+        own: Term numbers and document counts of the one session that is searched, in place of the whole store's: a
+            word that only others use is as unknown as one that nobody does.  ``None``: the store's count.
     """
 
     tables: IndexTables
     connection: sqlite3.Connection | None
     waiting: Sequence[Collection[str]]
+    own: Mapping[int, int] | None = None
 
     def known(self, terms: Sequence[str]) -> dict[str, tuple[int | None, int]]:
         """Return number (``None``: not in the dictionary) and document count of those terms that the store has."""
         found: dict[str, tuple[int | None, int]] = {}
         if self.connection is not None:
-            found.update(self.tables.known_terms(self.connection, terms))
+            stored = self.tables.known_terms(self.connection, terms)
+            if self.own is not None:
+                own = self.own
+                stored = {t: (number, own[number]) for t, (number, _) in stored.items() if number in own}
+            found.update(stored)
         for term in terms:
             more = sum(term in held for held in self.waiting)
             if more:
@@ -53,9 +60,8 @@ class Vocabulary:
         found: set[str] = set()
         if self.connection is not None:
             behind = prefix[:-1] + chr(min(ord(prefix[-1]) + 1, 0x10FFFF))
-            found.update(
-                term for term, _, _ in self.tables.terms_between(self.connection, prefix, behind, _SCANNED)
-            )
+            stored = self.tables.terms_between(self.connection, prefix, behind, _SCANNED)
+            found.update(term for term, number, _ in stored if self.own is None or number in self.own)
         found.update(term for held in self.waiting for term in held if term.startswith(prefix))
         return found
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovos_memory.lexical.candidates import Candidates
 from ovos_memory.lexical.dates import Span, boost
 from ovos_memory.lexical.drafts import Draft
 from ovos_memory.lexical.index import LexicalIndex
-from ovos_memory.lexical.index_tables import Entry, IndexState
+from ovos_memory.lexical.index_tables import Entry, IndexState, unpack_terms
 from ovos_memory.lexical.planner import Vocabulary, plan
 from ovos_memory.lexical.scoring import Matcher, Profile, Scorer
 
@@ -56,8 +58,7 @@ class Request:
     replaced: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A document that was found: its row (negative: held in memory) and its score, above zero, bigger is better."""
 
     row: int
@@ -94,24 +95,26 @@ def search(
         connection = state = None
     waiting = [] if connection is None else index.waiting(connection, state, MAX_WAITING, request.session)
     drafts = {draft.row: draft for draft in _newest_of_equals([*waiting, *request.held])}
-    vocabulary = Vocabulary(
-        index.tables, connection if state else None, [draft.counts for draft in drafts.values()]
-    )
+    held = [draft.counts for draft in drafts.values()]
+    if connection is not None and state is not None and request.session is not None:
+        entries = index.of_session(connection, request.session, SMALL_SESSION)
+        if entries is not None:
+            own = Counter(itertools.chain.from_iterable(unpack_terms(e.terms) for e in entries if e.is_shown))
+            vocabulary = Vocabulary(index.tables, connection, held, own)
+            concepts = plan(index.analyzer, request.query, vocabulary, len(entries) + len(drafts))
+            return Ranking(Matcher(concepts), request).of_whole([*entries, *drafts.values()])
     scope = _Scope(
         drafts,
         (state.documents if state else 0) + len(drafts),
         (state.words if state else 0) + sum(draft.words for draft in drafts.values()),
     )
+    vocabulary = Vocabulary(index.tables, connection if state else None, held)
     concepts = plan(index.analyzer, request.query, vocabulary, scope.documents)
     if not concepts:
         return []
     ranking = Ranking(Matcher(concepts), request)
     if connection is None or state is None:
         return ranking.of_whole(list(drafts.values()))
-    if request.session is not None:
-        entries = index.of_session(connection, request.session, SMALL_SESSION)
-        if entries is not None:
-            return ranking.of_whole([*entries, *drafts.values()])
     return ranking.of_candidates(index, connection, scope)
 
 

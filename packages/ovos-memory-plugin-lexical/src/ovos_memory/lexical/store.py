@@ -170,7 +170,7 @@ class LexicalStore:
             state = self.index.tables.state(connection)
             if state is None or state.low == 0:
                 self.index.begin_anew(connection)
-        done, is_more = 0, True
+        done, is_more = max(0, total - self.waiting()), True
         while is_more:
             is_more = self.index_older()
             done += SLICE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,6 +36,8 @@ EMBEDDED_IN_SEARCH = 8
 PUSHED_AT_ONCE = 500
 """Vectors handed over to the store before a call returns; more go behind it."""
 _WRITE_WAIT_S = 10.0
+_UNCLEAN = "unclean"
+"""Fact of the ledger: deleted texts may still be in the vector store's files."""
 _BATCH = 32
 
 
@@ -131,6 +134,18 @@ class VectorIndex:
             )
             self._worker.wake()
 
+    def fingerprints(self) -> tuple[str, str | None]:
+        """Return the fingerprint of the last model (``""``: none yet) and of the loaded one, ``None``: a new one.
+
+        Unlike :meth:`model` it enters nothing, and begins nothing.
+        """
+        with self.ledger.database.read() as connection:
+            last = self.table.meta(connection, "fingerprint") or ""
+            if not self.embedder.is_ready:
+                return last, last
+            model = self.table.find_model(connection, self.embedder.probe())
+        return last, None if model is None else model.fingerprint
+
     def fingerprint(self) -> str:
         """Return the fingerprint of the model in use, or of the last one while none is loaded."""
         if self.embedder.is_ready:
@@ -157,8 +172,19 @@ class VectorIndex:
             )
         return vectors
 
-    def keep(self, documents: Sequence[Document], vectors: Sequence[Sequence[Floats]]) -> None:
+    def keep(
+        self,
+        documents: Sequence[Document],
+        vectors: Sequence[Sequence[Floats]],
+        *,
+        rebuilt_until: int | None = None,
+    ) -> None:
         """Store vectors and mark their documents done: those that are still stored as they were embedded.
+
+        Args:
+            documents: Whose.
+            vectors: Of each document's windows.
+            rebuilt_until: Note that a rebuild under way goes on with this row.
 
         Raises:
             StoreError: The ledger cannot be written.
@@ -171,6 +197,8 @@ class VectorIndex:
             for document, made in pairs:
                 if (document.id, document.change) not in changed:
                     self.table.put(connection, model, document, made)
+            if rebuilt_until is not None:
+                self.table.note_rebuilt(connection, model, rebuilt_until)
 
     def record(self, documents: Sequence[Document], *, in_background: bool) -> None:
         """Embed documents that were just recorded, or leave it to the worker.
@@ -192,6 +220,11 @@ class VectorIndex:
             if not all(vectors):
                 self._worker.wake()  # it tries a few times more, and gives up in the end
         self.push_safely()
+
+    def try_refused_again(self) -> None:
+        """Give texts that had no usable vector, and documents that were given up, another chance."""
+        self._refused.clear()
+        self.ledger.retry_parked(CONSUMER)
 
     def embed_leftovers(self, model: Model) -> None:
         """Embed the newest exchanges that have no vectors yet; called by a search."""
@@ -217,7 +250,31 @@ class VectorIndex:
         with self._taking_over:
             # Before anything of ours is in the store: two threads at once would take our rows for those of 1.x.
             take_over_1x(self, model)
+        return self._hand_over(model)
+
+    def _hand_over(self, model: Model) -> bool:
+        assert self.mirror is not None
+        with self.ledger.database.read() as connection:
+            is_unclean = self.table.meta(connection, _UNCLEAN) == "yes"
+        if is_unclean:  # another process forgot something while this one had the store
+            self.mirror.scrub(model)
+            self._note_clean()
         return self.mirror.push(model, limit=PUSHED_AT_ONCE)
+
+    def push_removals(self) -> None:
+        """Let the store delete what is gone; a failure is noted and tried again later."""
+        model = self._known_model()
+        if self.mirror is not None and model is not None:
+            hand_over = partial(self.beside.run, partial(self._hand_over, model))
+            self.boundary.call("vector store", hand_over, lambda: True)
+
+    def _known_model(self) -> Model | None:
+        """Return the model that was in use last, without loading it: to delete vectors it is not needed."""
+        if self.embedder.is_ready:
+            return self.model()
+        with self.ledger.database.read() as connection:
+            fingerprint = self.table.meta(connection, "fingerprint")
+            return self.table.model_of(connection, fingerprint) if fingerprint else None
 
     def push_all(self) -> None:
         """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
@@ -250,47 +307,31 @@ class VectorIndex:
             self._worker.drain(timeout_s)
         self._pushing.join(timeout_s)
 
-    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed every exchange again, those too that were given up, and fill the store anew; return how many.
-
-        Raises:
-            OvosMemoryError: The model or the ledger cannot be used.
-        """
-        model = self.model()
-        self._refused.clear()
-        self.ledger.retry_parked(CONSUMER)
-        total, done = self.ledger.count(), 0
-        batch: list[Document] = []
-        for document in self.ledger.documents():
-            batch.append(document)
-            if len(batch) == _BATCH or done + len(batch) == total:
-                self.keep(batch, self.embed(batch))
-                done += len(batch)
-                batch = []
-                if progress is not None:
-                    progress(done, total)
-        if batch:
-            self.keep(batch, self.embed(batch))
-        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
-            self.table.forget_pushes(connection, model)
-        if self.mirror is not None:
-            self.mirror.look_again()
-            self.push_all()
-        return done + len(batch)
-
     def scrub(self) -> list[Path]:
-        """Leave no trace of what was forgotten in the store's files; return the files cleaned.
+        """Leave no trace of what was forgotten in the store's files; return set-aside ones that were removed.
+
+        While the store cannot be used that is noted in the ledger: whoever writes to the store next does it first.
 
         Raises:
-            OvosMemoryError: The model or the store cannot be used just now.
+            OvosMemoryError: The store cannot be used just now, or nothing was ever embedded and the model is not there.
         """
         mirror = self.mirror
         if mirror is None:
             return []
-        model = self.model()
-        cleaned = self.beside.run(lambda: mirror.scrub(model))
-        self.push_safely()
-        return cleaned
+        model = self._known_model() or self.model()
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.set_meta(connection, _UNCLEAN, "yes")
+        removed = self.beside.run(lambda: mirror.scrub(model))
+        self._note_clean()
+        if self.embedder.is_ready:
+            self.push_safely()
+        else:
+            self.push_removals()
+        return removed
+
+    def _note_clean(self) -> None:
+        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+            self.table.set_meta(connection, _UNCLEAN, "no")
 
     def health(self) -> dict[str, Any]:
         """Return what waits, what was given up and what failed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ from ovos_memory.core.types import Document, MemoryHit
 
 if TYPE_CHECKING:
     from ovos_memory.core.ledger import SqliteLedger
-    from ovos_memory.core.management_types import Progress, Scrubbed
+    from ovos_memory.core.management_types import Progress, Scrubbed, Trouble
     from ovos_memory.local_rag.settings import LocalRAGSettings
     from ovos_memory.local_rag.source import IndexSource
 
@@ -120,27 +120,44 @@ class LocalRAGMemory(BaseRetrievalMemory):
         """Return how much there is, and how many documents wait for their vectors."""
         return {**super().stats(), "waiting": self._source.index().health()["pending"]}
 
+    def examine(self, *, is_offline: bool = False) -> Iterator[Trouble]:
+        """Yield what keeps exchanges from being recalled by meaning; see ``ManagedMemory.examine``."""
+        from ovos_memory.local_rag.examining import examine
+
+        return examine(self._source, plugin=self.plugin_name, is_offline=is_offline)
+
     def _removed_elsewhere(self, documents: list[Document]) -> None:
         from ovos_memory.local_rag.patience import at_most
 
         with at_most(cast("LocalRAGSettings", self.settings).timeout_s):
-            self._source.index().push_safely()
+            self._source.index().push_removals()
 
     def _clean_elsewhere(self) -> Scrubbed:
         from ovos_memory.core.management_types import Scrubbed
 
         try:
-            return Scrubbed(tuple(map(str, self._source.index().scrub())))
+            removed = tuple(map(str, self._source.index().scrub()))
         except OvosMemoryError as error:
             self.boundary.failed("clean", error)
-            return Scrubbed((), (f"{self.plugin_name}: the vector store could not be cleaned ({error})",))
+            what = f"{self.plugin_name}: the vector store could not be cleaned ({error})"
+            return Scrubbed((), (f"{what}; that is done when it is next written to, or repeat the call",))
+        served = self._source.served_at
+        if served is None:
+            return Scrubbed(removed)
+        told = (
+            f"{self.plugin_name}: deleted by key on the server at {served}; its files are not ours to prove"
+        )
+        return Scrubbed(removed, (), (told,))
 
     def _rebuild(self, progress: Progress | None) -> int:
-        return self._source.index().rebuild(progress)
+        from ovos_memory.local_rag.rebuilding import rebuild
+
+        return rebuild(self._source.index(), progress)
 
     def close(self) -> None:
         """Finish what five seconds allow, and let go of the files; the memory may be used again."""
         self.boundary.call("close", lambda: self._source.drain(_DRAIN_S), lambda: None)
+        self.boundary.call("close", self._source.let_go, lambda: None)
         super().close()
 
     def health(self) -> dict[str, Any]:

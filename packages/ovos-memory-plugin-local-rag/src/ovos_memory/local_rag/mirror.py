@@ -150,6 +150,12 @@ class StoreMirror:
         """Look afresh, at the next use, whether the collection and what it was given are there."""
         self._opened = None
 
+    def close(self) -> None:
+        """Let go of the store; the next use opens it again."""
+        with self._lock:
+            self._opened = None
+            self._handle.close()
+
     # ------------------------------------------------------------------ handing over
     def push(self, model: Model, *, limit: int) -> bool:
         """Hand over what the store does not have, after deleting what it must not have any more.
@@ -243,7 +249,7 @@ class StoreMirror:
                 self._table.note_deleted(connection, waiting)
 
     def scrub(self, model: Model) -> list[Path]:
-        """Leave no trace of what was deleted in the store's files; return the files cleaned.
+        """Leave no trace of what was deleted in the store's files; return set-aside ones that were removed.
 
         A store of one's own is emptied, and filled again by the next hand-over; on a served one rows are deleted.
 

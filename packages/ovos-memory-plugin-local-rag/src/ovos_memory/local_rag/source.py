@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
-from ovos_memory.core.shared import ProcessLock, acquire
+from ovos_memory.core.shared import ProcessLock, acquire, holders
 from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.names import file_stem, legal_collection_name, store_identity
 from ovos_memory.local_rag.stores.opening import StorePlace, store_place
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ovos_memory.local_rag.settings import LocalRAGSettings
 
 _PREFIX = "rag_"
+_STORE = "local-rag-store"
 
 
 class IndexSource:
@@ -81,6 +82,20 @@ class IndexSource:
             place.plugin_name if place else None, config.get("host") or config.get("url"), config.get("port")
         )
         return default_path("local_rag", f"{stem}-{where[:8]}.db")
+
+    @property
+    def served_at(self) -> str | None:
+        """Where the vector store is served; ``None`` for one of this machine's files, or none at all."""
+        if self._place is None or not self._place.is_served:
+            return None
+        config = self._place.config
+        port = f":{config['port']}" if config.get("port") else ""
+        return str(config.get("url") or f"{config.get('host')}{port}")
+
+    @property
+    def place(self) -> StorePlace | None:
+        """The vector store that the settings name."""
+        return self._place
 
     # ------------------------------------------------------------------ opening
     def opened(self) -> VectorIndex | None:
@@ -146,6 +161,14 @@ class IndexSource:
         if self._is_open:
             self.index().drain(max(0.0, ends_at - time.monotonic()))
 
+    def let_go(self) -> None:
+        """Close the vector store, unless another memory of this process uses it; the next use opens it again."""
+        if not self._is_open or holders(self._key()) > 1 or holders((_STORE, self._store_key())) > 1:
+            return
+        mirror = self.index().mirror
+        if mirror is not None:
+            self.index().beside.run(mirror.close)  # where a store that hangs holds nobody up
+
     def _key(self) -> Hashable:
         # A database in memory belongs to one memory; objects handed in are told apart by themselves.
         alone = id(self) if self.ledger_path == IN_MEMORY else None
@@ -209,7 +232,7 @@ class IndexSource:
             handle = GivenStore(adapt(self._embeddings_db, plugin=self._plugin, is_served=place.is_served))
         else:
             handle = acquire(
-                ("local-rag-store", self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), index
+                (_STORE, self._store_key()), lambda: StoreHandle(place, plugin=self._plugin), index
             )
         where = {key: place.config.get(key) for key in ("path", "host", "url", "port")}
         identity = store_identity(place.plugin_name, sorted(where.items(), key=str), self._collection)

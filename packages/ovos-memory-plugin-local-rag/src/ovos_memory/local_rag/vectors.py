@@ -70,6 +70,15 @@ class VectorTable:
         """Note a fact about the vectors."""
         connection.execute(f"REPLACE INTO {self._p}vectors_meta VALUES (?, ?)", (key, value))
 
+    def note_rebuilt(self, connection: sqlite3.Connection, model: Model, row: int) -> None:
+        """Note that a rebuild with this model goes on with a row; 0: none is under way."""
+        self.set_meta(connection, "rebuilding", f"{model.fingerprint} {row}")
+
+    def rebuilt_until(self, connection: sqlite3.Connection, model: Model) -> int:
+        """Return the row that an interrupted rebuild with this model goes on with, 0 when there is none."""
+        fingerprint, _, row = (self.meta(connection, "rebuilding") or "").partition(" ")
+        return int(row) if fingerprint == model.fingerprint else 0
+
     def origin(self, connection: sqlite3.Connection) -> str:
         """Return what the keys in the vector store begin with: ``""`` on a store of one's own."""
         return (self.meta(connection, "origin") or "") if self._is_served else ""
@@ -103,6 +112,15 @@ class VectorTable:
             f"SELECT probe, collection FROM {self._p}models WHERE id=?", (number,)
         ).fetchone()
         return None if row is None else Model(number, len(row[0]) // 4, self._fingerprint(row[0]), row[1])
+
+    def model_of(self, connection: sqlite3.Connection, fingerprint: str) -> Model | None:
+        """Return the model of a fingerprint."""
+        for number, blob, collection in connection.execute(
+            f"SELECT id, probe, collection FROM {self._p}models"
+        ):
+            if self._fingerprint(blob) == fingerprint:
+                return Model(number, len(blob) // 4, fingerprint, collection)
+        return None
 
     def probe(self, connection: sqlite3.Connection, model: Model) -> Floats:
         """Return a model's vector of the fixed sentence."""

@@ -128,7 +128,8 @@ class Subject:
         """Return ``sqlite`` when that is what the file of a fresh memory is."""
         if path_key is None:
             return None
-        with tempfile.TemporaryDirectory() as folder:
+        # Work in the background may outlast `close` and write into the folder that is being removed.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             memory = self.make(
                 {**private_settings(self.config), **_configured(path_key, Path(folder, "probe"))}
             )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ovos_memory.core.files import bytes_of
 from ovos_memory.core.management_ledger import LedgerKeeper
 from ovos_memory.core.management_state import scrub_state
 from ovos_memory.core.management_types import Imported, IsMeant, Progress, Scrubbed, Tally, Trace
@@ -48,9 +50,19 @@ class ModelKeeper:
         derived: What was made of them.
         workplace: The state, the ledger and the worker.
         plugin: Name for counts.
+        path: File of the state; ``None``: in memory.
     """
 
-    def __init__(self, pending: LedgerKeeper, derived: Derived, workplace: Workplace, *, plugin: str) -> None:
+    def __init__(
+        self,
+        pending: LedgerKeeper,
+        derived: Derived,
+        workplace: Workplace,
+        *,
+        plugin: str,
+        path: Path | None = None,
+    ) -> None:
+        self._path = path
         self._pending = pending
         self._derived = derived
         self._place = workplace
@@ -100,7 +112,10 @@ class ModelKeeper:
 
     def stats(self) -> dict[str, Any]:
         """Return the file and how many exchanges wait for the model."""
-        return {**self._pending.stats(), "waiting": self._place.worker.pending()}
+        told = self._pending.stats()
+        if self._path is not None:
+            told |= {"path": str(self._path), "bytes": bytes_of(self._path) + told["bytes"]}
+        return {**told, "waiting": self._place.worker.pending()}
 
     def reindex(self, progress: Progress | None) -> int:
         """Let the model try again what was given up; return how many exchanges that are."""

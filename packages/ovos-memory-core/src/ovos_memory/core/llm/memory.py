@@ -111,7 +111,9 @@ class ModelMemory(ManagedMemory, PlainMemory):
             clock=self._clock,
             on_changed=lambda documents: self.workplace.worker.wake(),
         )
-        return ModelKeeper(exchanges, self._derived(), self.workplace, plugin=self.plugin_name)
+        return ModelKeeper(
+            exchanges, self._derived(), self.workplace, plugin=self.plugin_name, path=self._path()
+        )
 
     # ------------------------------------------------------------------ contract
     def update_history(self, new_messages: Sequence[AgentMessage], session_id: str | None = None) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ovos_memory.core.files import remove_copies
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.paths import IN_MEMORY
 from ovos_memory.core.shared import ProcessLock
@@ -134,7 +135,10 @@ class _LateState:
         return iter(()) if self._is_absent() else self._opened().items()
 
     def scrub(self) -> list[Path]:
-        return [] if self._is_absent() else self._opened().scrub()
+        if self._is_absent():  # what was set aside may be there all the same
+            assert self._path is not None
+            return remove_copies(self._path)
+        return self._opened().scrub()
 
     def close(self) -> None:
         if self._store is not None:

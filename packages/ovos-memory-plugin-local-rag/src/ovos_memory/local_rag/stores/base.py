@@ -174,7 +174,7 @@ class VectorStore:
         """Let go of the store's files, so that they can be opened afresh."""
 
     def scrub_files(self) -> list[Path]:
-        """Leave no trace of deleted rows in the files of a store that was closed; return the files cleaned."""
+        """Leave no trace of deleted rows in the files of a closed store; return set-aside ones that were removed."""
         return []
 
     @contextlib.contextmanager

@@ -100,11 +100,11 @@ class ChromaStore(VectorStore):
 
         if self._folder is None or not (self._folder / DATABASE_FILE).is_file():
             return []
-        cleaned = remove_set_aside(self._folder)
+        removed = remove_set_aside(self._folder)
         with contextlib.closing(sqlite3.connect(self._folder / DATABASE_FILE)) as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return [self._folder / DATABASE_FILE, *cleaned]
+        return removed
 
     def _close(self) -> None:
         self._collections.clear()

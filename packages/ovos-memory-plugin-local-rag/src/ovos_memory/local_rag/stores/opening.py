@@ -20,6 +20,7 @@ from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
 from ovos_memory.local_rag.loading import construct, find_embeddings_db
 from ovos_memory.local_rag.stores import chroma, qdrant
 from ovos_memory.local_rag.stores.base import VectorStore
+from ovos_memory.local_rag.stores.blocks import give_fresh_blocks
 
 CHROMA, QDRANT = "ovos-chromadb-embeddings-plugin", "ovos-qdrant-embeddings-plugin"
 _DEFAULT_FOLDER = "local_rag_db"
@@ -77,6 +78,8 @@ def open_store(place: StorePlace, collection: str, dimension: int, *, plugin: st
     """
     factory = find_embeddings_db(place.plugin_name, plugin=plugin)
     config = _complete(place, factory, collection, dimension)
+    if place.plugin_name == CHROMA and not place.is_served:
+        give_fresh_blocks()
     temporary = None
     if config.get("path") == IN_MEMORY:
         if place.plugin_name == QDRANT:
@@ -157,19 +160,25 @@ def _construct(factory: Callable[..., Any], config: dict[str, Any], folder: Path
 
 def _set_damaged_aside(place: StorePlace, plugin: str) -> bool:
     """Rename what is no store; ``True`` when there was something of the kind."""
-    assert place.folder is not None
-    if place.folder.is_file():
-        damaged = [place.folder]
-    elif place.plugin_name == CHROMA and _is_no_database(place.folder / chroma.DATABASE_FILE):
-        damaged = chroma.store_files(place.folder)
-    elif place.plugin_name == QDRANT and _is_no_json(place.folder / "meta.json"):
-        damaged = qdrant.store_files(place.folder)
-    else:
-        return False
+    damaged = damaged_files(place)
     for path in damaged:
         target = set_aside(path, file_id(path))
         LOG.error("%s: %s is damaged, set aside as %s; it is rebuilt", plugin, path, target)
     return bool(damaged)
+
+
+def damaged_files(place: StorePlace) -> list[Path]:
+    """Return what stands in a store's place and is none; ``[]`` when nothing does, or the store may be in order."""
+    folder = place.folder
+    if folder is None:
+        return []
+    if folder.is_file():
+        return [folder]
+    if place.plugin_name == CHROMA and _is_no_database(folder / chroma.DATABASE_FILE):
+        return chroma.store_files(folder)
+    if place.plugin_name == QDRANT and _is_no_json(folder / "meta.json"):
+        return qdrant.store_files(folder)
+    return []
 
 
 def _is_no_database(path: Path) -> bool:

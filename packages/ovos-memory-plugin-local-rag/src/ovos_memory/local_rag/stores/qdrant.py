@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _KEY = "original_key"
 """Where the plugin keeps a row's key; Qdrant itself takes only UUIDs and numbers."""
 _PAGE = 1_000
+_FILES = ("meta.json", "collection", ".lock")
 
 
 class QdrantStore(VectorStore):
@@ -135,6 +137,15 @@ class QdrantStore(VectorStore):
         """Return whether the files that were opened are still in their place."""
         return self._folder is None or file_id(self._folder / "meta.json") == self._file_id
 
+    def scrub_files(self) -> list[Path]:
+        """Drop what was set aside: a deleted collection's files are gone with it."""
+        if self._folder is None:
+            return []
+        removed = [entry for name in _FILES for entry in sorted(self._folder.glob(f"{name}.corrupt-*"))]
+        for entry in removed:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        return removed
+
     def _close(self) -> None:
         with contextlib.suppress(Exception):  # Qdrant in process admits one client per folder
             self._db.client.close()
@@ -142,4 +153,4 @@ class QdrantStore(VectorStore):
 
 def store_files(folder: Path) -> list[Path]:
     """Return what belongs to Qdrant in its folder, which may hold other files."""
-    return [folder / name for name in ("meta.json", "collection", ".lock") if (folder / name).exists()]
+    return [folder / name for name in _FILES if (folder / name).exists()]

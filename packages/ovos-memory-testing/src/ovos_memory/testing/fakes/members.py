@@ -105,9 +105,14 @@ class HangingMember(_Odd):
 
 
 def install_plugin(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, target: Callable[..., Any] | str
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    target: Callable[..., Any] | str,
+    *,
+    group: str = GROUP,
 ) -> None:
-    """Make a memory plugin discoverable, here and in processes started from here.
+    """Make a memory plugin (or one of another group) discoverable, here and in processes started from here.
 
     It is a real entry point: metadata of a distribution in ``folder``, which is put on the path.
 
@@ -116,10 +121,11 @@ def install_plugin(
         monkeypatch: Takes the folder off the path again.
         name: Entry-point name.
         target: The class, or ``"module:name"``.
+        group: Of entry points.
     """
     where = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     metadata = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {where}\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {where}\n")
     monkeypatch.syspath_prepend(str(folder))
