@@ -151,7 +151,7 @@ class Database:
             with self._writer(time.monotonic() + WAIT_S) as writer:
                 if is_thorough:
                     writer.execute("VACUUM")
-                is_busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                is_busy = _empty_log(writer, time.monotonic() + WAIT_S)
             if is_busy:
                 raise StoreLocked(f"{self.plugin}: {self.path} is in use; its log cannot be emptied just now")
 
@@ -217,6 +217,15 @@ def open_database(
     database = Database(path, plugin=plugin, open_connection=open_connection)
     database.migrate(component or plugin, migrations, before=before_migrate)
     return database
+
+
+def _empty_log(writer: sqlite3.Connection, deadline: float) -> bool:
+    """Empty the write-ahead log; return whether others kept that from happening."""
+    while writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(0.01)  # it waits for readers, but not for somebody else's checkpoint
+    return False
 
 
 # ---------------------------------------------------------------------- fork

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ovos_memory.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from ovos_memory.core.files import backup_path_1x, create_private_file, sync_folder
+from ovos_memory.core.sqlite_checkpoint import MAX_LOG_PAGES
 from ovos_memory.core.sqlite_errors import meaning
 
 FILE_FORMAT = 1
@@ -124,6 +125,7 @@ def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> C
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint={MAX_LOG_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
     except BaseException:
         connection.close()
