@@ -91,11 +91,13 @@ class Database:
             pool.give_back(reader, is_usable=is_usable)
 
     @contextlib.contextmanager
-    def write(self, wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
+    def write(self, wait_s: float = WAIT_S, *, is_synced: bool = True) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection: one transaction, on disk when the block ends, undone when it raises.
 
         Args:
             wait_s: Seconds to wait at most, other threads and processes together.
+            is_synced: ``False``: for notes that may be made again.  Nobody waits for the disk; a power cut may undo
+                it, with all that was written later and not synced, the end of the process does not.
 
         Raises:
             StoreLocked: Others were writing all the time.
@@ -109,6 +111,7 @@ class Database:
                     yield memory
                 return
             with self._writer(deadline) as writer:
+                writer.sync_commits(is_synced)
                 writer.execute("BEGIN IMMEDIATE")
                 yield writer
                 writer.execute("COMMIT")
