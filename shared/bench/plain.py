@@ -60,8 +60,12 @@ def slow_model(bench: Bench) -> list[Row]:
             for size in sizes:
                 path = bench.work / f"slow-{plugin}-{size}.{ending}"
                 _fill_fast(bench, plugin, path, size)
-                for takes_s in MODEL_S:
-                    rows += _slow_turns(bench, plugin, path, size, takes_s)
+                for takes_s in MODEL_S:  # each begins with the same store
+                    folder = bench.work / f"slow-{plugin}-{size}-{ending}-{takes_s:g}"
+                    folder.mkdir()
+                    for file in bench.work.glob(f"{path.name}*"):
+                        shutil.copy(file, folder / file.name)
+                    rows += _slow_turns(bench, plugin, folder / path.name, size, takes_s)
     return rows
 
 
