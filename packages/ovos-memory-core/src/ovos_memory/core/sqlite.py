@@ -93,11 +93,13 @@ class Database:
             pool.give_back(reader, is_usable=is_usable)
 
     @contextlib.contextmanager
-    def write(self, wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
+    def write(self, wait_s: float = WAIT_S, *, is_synced: bool = True) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection: one transaction, on disk when the block ends, undone when it raises.
 
         Args:
             wait_s: Seconds to wait at most, other threads and processes together.
+            is_synced: ``False``: for notes that may be made again.  Nobody waits for the disk; a power cut may undo
+                it, with all that was written later and not synced, the end of the process does not.
 
         Raises:
             StoreLocked: Others were writing all the time.
@@ -111,6 +113,7 @@ class Database:
                     yield memory
                 return
             with self._writer(deadline) as writer:
+                writer.sync_commits(is_synced)
                 writer.execute("BEGIN IMMEDIATE")
                 yield writer
                 writer.execute("COMMIT")
@@ -153,7 +156,7 @@ class Database:
             with self._writer(time.monotonic() + WAIT_S) as writer:
                 if is_thorough:
                     writer.execute("VACUUM")
-                is_busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                is_busy = _empty_log(writer, time.monotonic() + WAIT_S)
             if is_busy:
                 raise StoreLocked(f"{self.plugin}: {self.path} is in use; its log cannot be emptied just now")
 
@@ -219,6 +222,15 @@ def open_database(
     database = Database(path, plugin=plugin, open_connection=open_connection)
     database.migrate(component or plugin, migrations, before=before_migrate)
     return database
+
+
+def _empty_log(writer: sqlite3.Connection, deadline: float) -> bool:
+    """Empty the write-ahead log; return whether others kept that from happening."""
+    while writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(0.01)  # it waits for readers, but not for somebody else's checkpoint
+    return False
 
 
 # ---------------------------------------------------------------------- fork
