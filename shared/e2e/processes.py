@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -53,7 +55,9 @@ def running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process until the block ends; its output goes to the end of `log`, which a failure shows."""
     with log.open("ab") as output:
-        process = subprocess.Popen([*map(str, command)], env=env, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [*map(str, command)], env=env, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
         wait_until(lambda: ready() or process.poll() is not None, f"{log.stem} is ready", 120)
         assert process.poll() is None, log.read_text(encoding="utf-8", errors="replace")[-4000:]
@@ -65,6 +69,9 @@ def running(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        # An older ovos-core leaves the helpers behind that its intent parser forks.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -175,18 +175,21 @@ def test_no_call_takes_long_while_the_memory_s_own_model_hangs(tmp_path, module)
         server.start()
 
         # A machine that is busy elsewhere may hold up one round; a call that waits holds up all.
-        worst = []
-        for number in range(5):
+        worst: list[tuple[float, float]] = []
+        for number in range(8):
             log.write_text("", encoding="utf-8")
             for turn in range(10):
                 with ThreadPoolExecutor(4) as pool:
                     said = f"I like tea number {number} {turn}"
                     list(pool.map(lambda user, said=said: server.say(said, "Ada", user), USERS[:4]))
             calls = [line.split() for line in log.read_text(encoding="utf-8").splitlines()]
-            assert len(calls) == 80
-            worst.append(max(float(took_ms) for _, took_ms in calls))
-            if worst[-1] <= BOUND_MS:
+            ours = [float(took_ms) for name, took_ms in calls if name != "control"]
+            controls = [float(took_ms) for name, took_ms in calls if name == "control"]
+            assert len(ours) == len(controls) == 80
+            worst.append((max(ours), max(controls)))
+            if worst[-1][0] <= BOUND_MS:
                 break
 
         assert connections, "the memory never asked its model"
-        assert min(worst) <= BOUND_MS, f"slowest call of each round: {worst} ms"
+        told = f"slowest call and slowest bare commit of each round, ms: {worst}"
+        assert min(ours for ours, _ in worst) <= BOUND_MS, told

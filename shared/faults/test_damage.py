@@ -126,7 +126,9 @@ def _works(account: Account, kind: str, folder: Path, where: str) -> None:
             memory.update_history(pair(f"question {number}", "answer"), "s")
         if not is_obstructed(folder):
             for store, found in numbers(memory).items():
-                assert [n for n in found if n >= 1000] == [1000, 1001], f"{where} {store}: {found[-5:]}"
+                # Damage may come to light between the two; what was written beside it went with the file.
+                expected = [1001] if set_aside_now(folder) and 1000 not in found else [1000, 1001]
+                assert [n for n in found if n >= 1000] == expected, f"{where} {store}: {found[-5:]}"
         elif KINDS[kind].keeps_history:
             assert "question 1001" in [m.content for m in memory.get_history("s")], where
         memory.build_conversation_context("question", "s")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from faultlib.account import Account
-from faultlib.kinds import KINDS, PERSISTENT, make, numbers, opened
+from faultlib.kinds import KINDS, PERSISTENT, make, numbers, opened, wait_until
 from faultlib.victims import run
 from faultlib.works import NOBODY, as_nobody, fill_disk
 
@@ -71,6 +71,7 @@ def test_a_full_file_system_loses_nothing(kind: str, account: Account, small_dis
             ballast.unlink()
             file.close()
             memory.update_history(pair("question 12", "answer"), "s")
+            assert wait_until(lambda: not memory.health()["held"]), "there is room again"
     with opened(kind, folder) as memory:
         account.kept(what, list(range(13)), numbers(memory)[""])
 

@@ -208,13 +208,16 @@ def test_settings_work_or_name_their_key(kind: str, account: Account, tmp_path: 
     "value", [None, [], "x", 3, [["a", 1]], {1: 2}, {"members": 3}, {"members": [None, 3, {}]}]
 )
 @pytest.mark.parametrize(
-    "factory", sorted({kind.factory for kind in KINDS.values()}, key=lambda each: each.__name__)
+    "factory",
+    # The stand-in for a vector store reads the configuration itself.
+    sorted(
+        {kind.factory for name, kind in KINDS.items() if name != "local-rag-store"},
+        key=lambda each: each.__name__,
+    ),
 )
 def test_a_configuration_of_another_shape_is_a_config_error_or_works(
     factory: Callable[..., Any], value: Any, account: Account
 ) -> None:
-    if factory.__name__ == "_stored":
-        pytest.skip("this stand-in reads the configuration itself")
     with account.bad_input("settings"):
         try:
             factory(value)

@@ -8,7 +8,7 @@ import pytest
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole, ToolCall
 
 from ovos_memory.core.fence import FENCE_CLOSE, FENCE_OPEN
-from ovos_memory.core.query import search_text
+from ovos_memory.core.query import MAX_QUERY_CHARS, search_text
 
 
 def said(text: object) -> AgentMessage:
@@ -68,3 +68,14 @@ def test_the_history_stays_unchanged() -> None:
     search_text("and when?", HISTORY, mode="history", history_turns=3)
 
     assert before == HISTORY
+
+
+@pytest.mark.parametrize("mode", ["utterance", "history"])
+def test_of_a_document_that_was_pasted_beginning_and_end_are_searched_for(mode: str) -> None:
+    pasted = "first words " + "x " * 1_000_000 + "last words"
+
+    text = search_text(pasted, [said(pasted)], mode=mode)  # type: ignore[arg-type]
+
+    assert len(text) <= 2 * (MAX_QUERY_CHARS + 2)
+    assert text.startswith("first words") and text.endswith("last words")
+    assert search_text("x" * MAX_QUERY_CHARS, []) == "x" * MAX_QUERY_CHARS

@@ -10,6 +10,15 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_memory.core.fence import strip_injected
 from ovos_memory.core.text import clean
 
+MAX_QUERY_CHARS = 16_000
+"""Of a longer query, a whole document that was pasted, beginning and end are searched for."""
+
+
+def bounded(query: str) -> str:
+    """Return a query of a length that costs nobody seconds."""
+    half = MAX_QUERY_CHARS // 2
+    return query if len(query) <= MAX_QUERY_CHARS else f"{query[:half]}\n{query[-half:]}"
+
 
 def search_text(
     utterance: object,
@@ -30,9 +39,9 @@ def search_text(
     Returns:
         The turns, oldest first, and the utterance, joined by newlines, without blanks around them and without
         recalled blocks that a host recorded. ``""`` for a blank utterance in either mode: who says nothing
-        asks for nothing.
+        asks for nothing.  Each turn is :func:`bounded`.
     """
-    spoken = clean(utterance).strip()
+    spoken = bounded(clean(utterance).strip())
     if not spoken or mode != "history" or history_turns <= 0:
         return spoken
     turns: list[str] = []
@@ -40,5 +49,5 @@ def search_text(
         if len(turns) == history_turns:
             break
         if message.role == MessageRole.USER and (said := strip_injected(clean(message.content)).strip()):
-            turns.append(said)
+            turns.append(bounded(said))
     return "\n".join([*reversed(turns), spoken])

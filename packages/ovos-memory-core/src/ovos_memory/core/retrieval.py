@@ -20,7 +20,7 @@ from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import conversation, session_key, split_exchanges
 from ovos_memory.core.inject import Parts, inject
 from ovos_memory.core.managed import LedgerManagedMemory
-from ovos_memory.core.query import search_text
+from ovos_memory.core.query import bounded, search_text
 from ovos_memory.core.render import block
 from ovos_memory.core.said import INJECTED_CALL_PREFIX
 from ovos_memory.core.text import clean, identity
@@ -243,7 +243,7 @@ class BaseRetrievalMemory(LedgerManagedMemory, RecallingMemory):
                 nothing is found); under ``global`` it does not matter.
             top_k: How many at most, without an upper limit; ``None``: ``retrieval.max_num_results``.
         """
-        text = clean(query).strip()
+        text = bounded(clean(query).strip())
         limit = self.settings.retrieval.max_num_results if top_k is None else top_k
         is_scoped = self.settings.scope == "session"
         if not text or limit <= 0 or (is_scoped and session_id is None):
