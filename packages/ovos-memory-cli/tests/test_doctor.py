@@ -355,3 +355,10 @@ def test_roles_that_do_not_arrive_everywhere(user: Any, chat: str, inject_mode: 
     refused = {"ovos-chat-openai-plugin": {"developer", "tool"}, "ovos-chat-gguf-plugin": {"tool"}}
     assert (told is not None) == (inject_mode in refused[chat])
     assert told is None or (told.level, "inject_mode" in told.remedy) == ("advice", True)
+
+
+def test_a_persona_without_a_memory_is_told_how_to_get_one(user: Any) -> None:
+    finding = found(Target("Ada", "ovos-agents-short-term-memory-plugin", {}, {"name": "Ada"}))["memory"]
+
+    assert "forgets everything" in finding.what and '"memory_module"' in finding.remedy
+    assert "memory" not in found(Target("Ada", RECENCY, {}, {"name": "Ada", "memory_module": RECENCY}))

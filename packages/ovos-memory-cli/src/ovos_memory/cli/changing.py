@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -148,6 +149,8 @@ def edit(
 
 def _by_hand(record: Any) -> dict[str, str]:
     """Return what an editor made of the record's texts."""
+    if not sys.stdin.isatty() and not any(os.environ.get(name) for name in ("VISUAL", "EDITOR")):
+        raise click.UsageError("there is no terminal for an editor; give --question, --answer or --text")
     parts = ("question", "answer") if "question" in record.details else ("text",)
     texts = {}
     for part in parts:

@@ -106,6 +106,11 @@ def _chat_engine(block: Block) -> Iterator[Trouble]:
 def _persona(target: Target) -> Iterator[Trouble]:
     """Yield blocks of the persona file that no memory reads."""
     persona = target.persona or {}
+    if target.persona is not None and not persona.get("memory_module"):
+        what = "the persona names no memory, so it forgets everything when its process ends"
+        yield advice(
+            "memory", target.name, what, 'set "memory_module", for one to "ovos-memory-plugin-lexical"'
+        )
     if not target.module or isinstance(persona.get(target.module), Mapping):
         return
     blocks = [key for key, value in persona.items() if isinstance(value, Mapping)]

@@ -214,7 +214,11 @@ def _not_loaded(memory: Any, blocks: list[Block]) -> Iterator[Trouble]:
 def _opened(memory: Any) -> Iterator[tuple[str, Any]]:
     """Yield the memories whose files there are: opening would create the others'."""
     members = getattr(memory, "members", None)
-    named = [(memory.plugin_name, memory)] if members is None else [(m.name, m.memory) for m in members]
+    named = (
+        [(getattr(memory, "plugin_name", type(memory).__name__), memory)]
+        if members is None
+        else [(m.name, m.memory) for m in members]
+    )
     for name, each in named:
         files: list[Path] = getattr(each, "files", list)()
         if callable(getattr(each, "stats", None)) and any(path.exists() for path in files):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ovos_memory.cli.chatting import show_messages
-from ovos_memory.cli.options import json_option, memory_option, session_option
+from ovos_memory.cli.options import caller_option, json_option, memory_option
 from ovos_memory.cli.output import Output, cell, one_line
 from ovos_memory.cli.target import Target
 
@@ -15,7 +15,7 @@ from ovos_memory.cli.target import Target
 @click.command()
 @click.argument("query")
 @memory_option
-@session_option
+@caller_option
 @json_option
 def explain(target: Target, query: str, session: str | None, is_json: bool) -> None:
     """Show what each member finds, why hits are dropped, and what the engine gets."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ovos_memory.cli.options import NOTHING, json_option, managed, memory_option, session_option
+from ovos_memory.cli.options import (
+    NOTHING,
+    caller_option,
+    json_option,
+    managed,
+    memory_option,
+    session_option,
+)
 from ovos_memory.cli.output import Output, moment, one_line
 from ovos_memory.cli.statistics import show_stats
 from ovos_memory.cli.target import Target
@@ -135,7 +142,7 @@ def show(target: Target, record_id: str, is_json: bool) -> None:
 @click.command()
 @click.argument("query")
 @memory_option
-@session_option
+@caller_option
 @click.option("-n", "--top-k", type=click.IntRange(1), help="So many hits at most; default: as configured.")
 @json_option
 def search(target: Target, query: str, session: str | None, top_k: int | None, is_json: bool) -> None:

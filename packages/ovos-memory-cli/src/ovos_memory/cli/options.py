@@ -44,6 +44,12 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "is_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
+def caller_option(command: Command) -> Command:
+    """Add ``--session`` where it says who asks: what is found depends on the memory's ``scope``."""
+    told = "Who asks; with `scope: session` only that session is searched."
+    return click.option("-s", "--session", metavar="ID", default=None, help=told)(command)
+
+
 def session_option(command: Command) -> Command:
     """Add ``--session``."""
     return click.option(

@@ -50,6 +50,8 @@ class Target:
 
         from ovos_memory.core.errors import ConfigError
 
+        if not self.module:
+            raise click.ClickException(f'{self.name}: the persona has no memory; set "memory_module"')
         found = load_memory_plugin(self.module)
         if found is None:
             raise click.ClickException(
@@ -115,6 +117,11 @@ def find_target(name: str | None, config: Path | None) -> Target:
     folded = [path for path, called in personas().items() if called.casefold() == name.casefold()]
     if len(found or folded) == 1:
         return persona_target((found or folded)[0])
+    by_file = (
+        persona_folder() / f"{name}.json"
+    )  # one whose name is another, or that cannot be read: it says so
+    if not found and not folded and by_file.is_file():
+        return persona_target(by_file)
     known = ", ".join(sorted({*personas().values(), *plugin_names()})) or "none"
     raise click.UsageError(f"no persona or memory plugin is called '{name}'; known: {known}")
 

@@ -44,6 +44,8 @@ Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_not_a_boo
 """A finite number."""
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_not_a_bool)]
 """A finite number >= 0."""
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_not_a_bool)]
+"""A finite number > 0."""
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_not_a_bool)]
 """A finite number, 0..1."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 
 from ovos_memory.core.fusion import FusionMode
-from ovos_memory.core.settings import Count, NonNegative, PositiveCount, RecallSettings, Settings
+from ovos_memory.core.settings import Count, NonNegative, Positive, PositiveCount, RecallSettings, Settings
 
 
 class MemberSettings(Settings):
@@ -18,7 +18,7 @@ class MemberSettings(Settings):
         None, min_length=1, description="Its name in logs and counts; null: the module's."
     )
     weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf`, `weighted` and `convex`.")
-    exponent: Annotated[NonNegative, Field(gt=0)] = Field(
+    exponent: Positive = Field(
         1.0, description="Power of its scores in fusion `convex`; above 1 its best hits stand out more."
     )
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
@@ -61,7 +61,7 @@ class CompositeSettings(RecallSettings):
         None, description="Hits asked of each member; null: twice `max_num_results`."
     )
     dedup: bool = Field(True, description="One hit per text in fusion `merge` and `interleave`.")
-    member_timeout_s: Annotated[NonNegative, Field(gt=0)] = Field(
+    member_timeout_s: Positive = Field(
         5.0, description="Seconds that a member may take; a later answer is left out for the turn."
     )
     max_history: Count = Field(

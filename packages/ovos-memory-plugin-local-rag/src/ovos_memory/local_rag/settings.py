@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
-from ovos_memory.core.settings import NonNegative, RecallSettings, Share
+from ovos_memory.core.settings import NonNegative, Positive, RecallSettings, Share
 
 
 class LocalRAGSettings(RecallSettings):
@@ -47,7 +47,7 @@ class LocalRAGSettings(RecallSettings):
         None,
         description="Leave query words out that stand in more than this share of the exchanges; null: none.",
     )
-    timeout_s: Annotated[NonNegative, Field(gt=0)] = Field(
+    timeout_s: Positive = Field(
         4.0,
         description="Seconds a call waits for model and vector store together; what is not done by then is done later.",
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from ovos_memory.core.settings import NonNegative, Settings
+from ovos_memory.core.settings import NonNegative, Positive, Settings
 
-Positive = Annotated[NonNegative, Field(gt=0)]
 Backend = Literal["json", "sqlite", "memory"]
 DEFAULT_API_URL = "http://localhost:8000/v1"
 
