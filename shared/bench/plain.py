@@ -149,9 +149,6 @@ def _exchanges(count: int, sessions: int) -> list[list[str]]:
 
 def _fill(bench: Bench, worker: Worker, plugin: str, path: Path, size: int, server: FakeServer) -> None:
     """Let a memory of ours hear something in each session, and wait until its model has nothing more to do."""
-    if path.suffix == ".json":
-        path.write_text(json.dumps(_stored(plugin, size)), encoding="utf-8")
-        return
     worker("load", name="filling", **_memory(plugin, path, server))
     worker("touch", name="filling", first=0, count=size)
     asked = -1

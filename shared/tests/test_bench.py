@@ -25,7 +25,8 @@ NEED_A_MODEL = {"composite-real", "hybrid-search", "rag-search", "rag-background
 
 @pytest.fixture
 def locomo(tmp_path):
-    """Two conversations in LoCoMo's shape."""
+    """Two conversations in LoCoMo's shape; what one of them asks for, the other never names."""
+    animals = (("zebra", "yak", "ibex", "lynx", "vole"), ("otter", "mole", "stoat", "hare", "toad"))
     talks = [
         {
             "sample_id": f"talk-{number}",
@@ -39,13 +40,13 @@ def locomo(tmp_path):
                         "text": f"{speaker} saw the {animal} {number}{turn}",
                     }
                     for turn, (speaker, animal) in enumerate(
-                        [("Ann", "zebra"), ("Bob", "yak"), ("Bob", "ibex"), ("Ann", "lynx"), ("Bob", "vole")]
+                        zip(("Ann", "Bob", "Bob", "Ann", "Bob"), animals[number], strict=True)
                     )
                 ],
             },
             "qa": [
                 {"question": f"who saw the {animal}?", "evidence": [f"D1:{turn}"], "category": 1}
-                for turn, animal in enumerate(["zebra", "yak", "ibex"])
+                for turn, animal in enumerate(animals[number][:3])
             ],
         }
         for number in range(2)

@@ -261,3 +261,36 @@ def test_a_process_ends_within_two_seconds_of_its_last_line(tmp_path: Path) -> N
 
     assert process.returncode == 0
     assert time.monotonic() - started < 3.5
+
+
+def test_new_work_begins_after_the_turn_that_brought_it(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ovos_memory.core.worker.SETTLE_S", 60.0)
+    consumer = Recorder(ledger)
+    worker = worker_of(consumer)
+
+    for number in range(3):
+        add(ledger, "a", f"hello {number}")
+        worker.wake()
+    begun_within_the_turn = list(consumer.calls)
+    is_done = worker.drain(10)
+
+    assert begun_within_the_turn == []
+    assert is_done
+    assert consumer.calls == [["a_0", "a_1", "a_2"]]
+    worker.close()
+
+
+def test_work_that_nobody_waits_for_begins_by_itself(ledger: SqliteLedger) -> None:
+    consumer = Recorder(ledger)
+    worker = worker_of(consumer)
+    add(ledger, "a")
+
+    worker.wake()
+    until = time.monotonic() + 10
+    while not consumer.kept and time.monotonic() < until:
+        time.sleep(0.01)
+
+    assert consumer.kept == ["a_0"]
+    worker.close()

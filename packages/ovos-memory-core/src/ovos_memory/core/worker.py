@@ -35,6 +35,9 @@ _POLL_S = 2.0
 _RETRY_PARKED_S = 3_600.0
 """How often at most what was given up while a model was in trouble is tried again."""
 _STORE_PAUSE_S, _IDLE_S = 1.0, 20.0  # a thread without work for so long ends; the next work starts another
+SETTLE_S = 0.1
+"""How long new work lies before it begins: the turn that brought it shall not share Python's lock with it, and what
+comes with it is handled together.  Who waits for it (:meth:`Worker.drain`) does not wait for this."""
 _numbers = itertools.count()
 _workers: weakref.WeakSet[Worker[Any]] = weakref.WeakSet()
 
@@ -109,7 +112,8 @@ class Worker(Generic[R]):
         self._thread: threading.Thread | None = None
         self._has_work = self._is_stopping = self._is_busy = self._may_cut_pause = False
         self._portion = self._most
-        self._rounds = 0
+        self._rounds = self._draining = 0
+        self._begins_at = 0.0
         self._was_in_trouble = False
         self._retried_parked_at: float | None = None
 
@@ -120,6 +124,8 @@ class Worker(Generic[R]):
             if self._pid != os.getpid():
                 self._reset()
             with self._changed:
+                if not self._has_work and not self._is_busy:
+                    self._begins_at = time.monotonic() + SETTLE_S
                 self._has_work, self._is_stopping = True, False
                 self._changed.notify_all()
                 if self._thread is None or not self._thread.is_alive():
@@ -141,7 +147,13 @@ class Worker(Generic[R]):
             Whether it is done.
         """
         finished = is_done or (lambda: self.pending() == 0)
-        ends_at = time.monotonic() + timeout_s
+        self._draining += 1
+        try:
+            return self._drain(finished, time.monotonic() + timeout_s)
+        finally:
+            self._draining -= 1
+
+    def _drain(self, finished: Callable[[], bool], ends_at: float) -> bool:
         while True:
             if finished():
                 return True
@@ -205,6 +217,8 @@ class Worker(Generic[R]):
                 )
             elif not self._has_work and not self._is_stopping:
                 self._changed.wait_for(lambda: self._has_work or self._is_stopping, _IDLE_S)
+            settled_in_s = self._begins_at - time.monotonic()
+            self._changed.wait_for(lambda: self._is_stopping or self._draining > 0, settled_in_s)
             if self._is_stopping or (pause_s <= 0 and not self._has_work):
                 self._thread = None
                 return False
