@@ -64,9 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows: list[Row] = []
         for name in options.only or BENCHES:
             print(name, file=sys.stderr, flush=True)
+            told = len(bench.notes)
             found = _function(name)(bench)
             rows += found
             print(table(found), flush=True)
+            for note in bench.notes[told:]:
+                print(f"  {note}", flush=True)
     _write(out, rows, bench)
     missed = [row for row in rows if not row.is_met]
     print(
@@ -105,7 +108,7 @@ def _figure(value: float | None) -> str:
 
 
 def _value(row: Row) -> str:
-    if row.theirs is None or row.unit == "%":
+    if row.value == row.ours or row.unit == "%":
         return f"{row.value:.2f} {row.unit}"
     return f"1 : {1 / row.value:.2f}" if 0 < row.value < 1 else f"{row.value:.2f} x"
 
@@ -125,6 +128,7 @@ def _write(out: Path, rows: Sequence[Row], bench: Bench) -> None:
         },
         "text": "LoCoMo" if bench.corpus.path else "made up, words by Zipf's law",
         "scale": bench.scale,
+        "notes": bench.notes,
         "rows": [{**asdict(row), "is_met": row.is_met} for row in rows],
         "curves": bench.curves,
     }

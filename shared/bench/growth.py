@@ -11,6 +11,8 @@ from ovos_memory.testing.fakes.server import FakeServer
 TOUCHED = 20_000
 SETTLE_S = 3.0
 PLUGINS = ("short-term", "recency", "lexical", "entity", "longterm", "composite")
+IN_RAM = ("recency", "entity")
+"""Of these a second one, without a file."""
 
 
 def sessions(bench: Bench) -> list[Row]:
@@ -18,9 +20,11 @@ def sessions(bench: Bench) -> list[Row]:
     rows: list[Row] = []
     count = bench.scaled(TOUCHED, 200)
     with FakeServer(['["likes tea"]']) as server:
-        for plugin in PLUGINS:
+        for kind in (*PLUGINS, *(f"{plugin} in RAM" for plugin in IN_RAM)):
+            plugin = kind.split()[0]
             with bench.worker("ours") as worker:
-                config = _config(bench, plugin, server)
+                config = {} if kind == "recency in RAM" else _config(bench, plugin, server)
+                config |= {"backend": "memory"} if kind == "entity in RAM" else {}
                 worker("load", name="m", plugin=f"ovos-memory-plugin-{plugin}", config=config)
                 worker("touch", name="m", first=-100, count=100)
                 megabytes = [worker("resident")["mb"]]
@@ -30,11 +34,11 @@ def sessions(bench: Bench) -> list[Row]:
                 worker("look", name="m", first=-100, count=100)
                 blocks = worker("look", name="m", first=0, count=count)["blocks"]
             before, first_mb, second_mb = megabytes
-            name = f"{plugin}, {count:,} sessions"
+            name = f"{kind}, {count:,} sessions"
             rows += [
                 limit(f"{name}: memory", first_mb - before, 25, "MB"),
                 limit(f"{name} more: memory", second_mb - first_mb, 2, "MB"),
-                limit(f"{plugin}, a session that does not exist: blocks kept", blocks, 0.05, "blocks"),
+                limit(f"{kind}, a session that does not exist: blocks kept", blocks, 0.05, "blocks"),
             ]
     return rows
 

@@ -112,9 +112,9 @@ def ratio(name: str, ours: float, theirs: float, bound: float, *, target: str = 
     return Row(name, target or f"<= {bound:.4g} x", ours, theirs, unit, ours / theirs, bound)
 
 
-def limit(name: str, ours: float, bound: float, unit: str) -> Row:
-    """Return a row about our figure alone."""
-    return Row(name, f"<= {bound:g} {unit}", ours, None, unit, ours, bound)
+def limit(name: str, ours: float, bound: float, unit: str, beside: float | None = None) -> Row:
+    """Return a row about our figure alone; ``beside`` tells what the machine itself needs."""
+    return Row(name, f"<= {bound:g} {unit}", ours, beside, unit, ours, bound)
 
 
 @dataclass
@@ -130,6 +130,7 @@ class Bench:
         scale: 1 for the figures that count; a test divides every count by more.
         largest_of_theirs: Beyond this size only ours is measured: the other side takes a second per question.
         model: A GGUF embeddings model, for those that need one.
+        notes: Figures that no target is about, for whoever reads the table.
         curves: Drawn at the end: title to side to (size, milliseconds).
     """
 
@@ -141,6 +142,7 @@ class Bench:
     scale: int = 1
     largest_of_theirs: int = 100_000
     model: str | None = None
+    notes: list[str] = field(default_factory=list)
     curves: dict[str, dict[str, list[tuple[float, float]]]] = field(default_factory=dict)
 
     def scaled(self, count: int, least: int = 10) -> int:

@@ -10,6 +10,7 @@ import gc
 import json
 import logging
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole  # no
 
 GROUP = "opm.agents.memory"
 memories: dict[str, Any] = {}
+bare: dict[str, sqlite3.Connection] = {}
 
 
 def load(name: str, plugin: str, config: dict[str, Any], first_question: str | None = None) -> dict[str, Any]:
@@ -59,6 +61,35 @@ def ask(name: str, questions: list[list[str]]) -> dict[str, Any]:
     """Build a context for each question, given as question, session."""
     memory = memories[name]
     return _timed(lambda each: memory.build_conversation_context(*each), questions)
+
+
+def turns(name: str, exchanges: list[list[str]]) -> dict[str, Any]:
+    """Build a context for each question and then tell the exchange, as an assistant does."""
+    memory = memories[name]
+    said = [(question, _pair(question, answer), session) for question, answer, session in exchanges]
+    recorded, built = [], []
+    for question, messages, session in said:
+        start = time.perf_counter()
+        memory.build_conversation_context(question, session)
+        between = time.perf_counter()
+        memory.update_history(messages, session)
+        recorded.append((time.perf_counter() - between) * 1e3)
+        built.append((between - start) * 1e3)
+    return {"update_ms": recorded, "context_ms": built}
+
+
+def commit(path: str, texts: list[str]) -> dict[str, Any]:
+    """Commit each text on its own to a bare SQLite file, durably; then append each to a bare file and sync that."""
+    if path not in bare:
+        bare[path] = sqlite3.connect(path, isolation_level=None)
+        bare[path].executescript(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE texts (id INTEGER PRIMARY KEY, text)"
+        )
+    insert = "INSERT INTO texts (text) VALUES (?)"
+    committed = _timed(lambda text: bare[path].execute(insert, (text,)), texts)["ms"]
+    with open(f"{path}.txt", "ab", buffering=0) as file:
+        synced = _timed(lambda text: (file.write(text.encode()), os.fdatasync(file.fileno())), texts)["ms"]
+    return {"commit_ms": committed, "fsync_ms": synced}
 
 
 def search(name: str, questions: list[list[str]], top_k: int) -> dict[str, Any]:
@@ -116,7 +147,8 @@ def _pair(question: str, answer: str) -> list[AgentMessage]:
 
 
 OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    function.__name__: function for function in (load, fill, tell, ask, search, touch, look, resident, close)
+    function.__name__: function
+    for function in (load, fill, tell, ask, turns, commit, search, touch, look, resident, close)
 }
 
 

@@ -426,3 +426,19 @@ def test_a_memory_in_ram_takes_its_thread_along(server: FakeServer, is_closed: b
 
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_what_waits_in_ram_for_a_model_that_is_away_is_bounded(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ovos_memory.core.llm.workplace.MAX_PENDING_IN_RAM", 32)
+    server.mode = "500"
+    chat = ServerChat(server.url, model="m", pauses_s=(600.0,))
+    memory = EntityMemory({"backend": "memory"}, chat=chat)
+
+    for number in range(100):
+        memory.update_history(pair(f"I own {number} books"), f"s{number}")
+
+    assert memory.workplace.ledger().count() <= 32
+    assert "I own 99 books" in block(memory, "s99")
+    memory.close()

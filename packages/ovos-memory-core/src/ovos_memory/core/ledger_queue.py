@@ -21,6 +21,9 @@ class LedgerQueue(LedgerProgress):
 
     ``consumer`` and ``fingerprint`` as in :class:`~ovos_memory.core.ledger_progress.LedgerProgress`.  All
     methods raise :class:`~ovos_memory.core.errors.StoreError` when the database cannot be read or written.
+
+    No mark waits for the disk, or the turns that record meanwhile would wait as well: what a power cut undoes is done
+    again.  What one process marked another one sees at once.
     """
 
     def claim(
@@ -44,7 +47,7 @@ class LedgerQueue(LedgerProgress):
             key, frontier = self._consumer(reader, consumer, fingerprint)
             if not self._is_pending(reader, key, frontier, now):
                 return []
-        with self.database.write() as writer:
+        with self.database.write(is_synced=False) as writer:
             key, frontier = self._create_consumer(writer, consumer, fingerprint)
             found = self._claimable(writer, key, limit, now)
             found += self._advance(writer, key, frontier, limit - len(found))
@@ -77,7 +80,7 @@ class LedgerQueue(LedgerProgress):
             pending again.  Usually empty.  Results made of them must not be stored (see :meth:`current`).
         """
         gone = []
-        with self._writing(connection) as writer:
+        with self._writing(connection, is_synced=False) as writer:
             key, frontier = self._create_consumer(writer, consumer, fingerprint)
             for document in documents:
                 if not self._is_current(writer, document):
@@ -102,7 +105,7 @@ class LedgerQueue(LedgerProgress):
             documents: As they were claimed.
             owner: When given: only documents that are still this owner's.
         """
-        with self.database.write() as writer:
+        with self.database.write(is_synced=False) as writer:
             key, _ = self._create_consumer(writer, consumer, fingerprint)
             writer.executemany(
                 f"UPDATE {self.prefix}work SET failures = failures + 1, losses = 0, owner = NULL,"
@@ -114,7 +117,7 @@ class LedgerQueue(LedgerProgress):
 
     def release(self, consumer: str, fingerprint: str, documents: Sequence[Document], *, owner: str) -> None:
         """Give claimed documents back untouched, as a worker that stops does; they are pending at once."""
-        with self.database.write() as writer:
+        with self.database.write(is_synced=False) as writer:
             key, _ = self._create_consumer(writer, consumer, fingerprint)
             writer.executemany(
                 f"UPDATE {self.prefix}work SET owner = NULL, lease_s = 0"
@@ -126,7 +129,7 @@ class LedgerQueue(LedgerProgress):
         self, consumer: str, fingerprint: str, documents: Sequence[Document], *, owner: str, now: float
     ) -> None:
         """Begin the leases of claimed documents anew, for work that takes longer than one."""
-        with self.database.write() as writer:
+        with self.database.write(is_synced=False) as writer:
             key, _ = self._create_consumer(writer, consumer, fingerprint)
             writer.executemany(
                 f"UPDATE {self.prefix}work SET leased_at = ?"

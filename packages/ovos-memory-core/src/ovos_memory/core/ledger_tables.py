@@ -79,13 +79,13 @@ class LedgerTables:
 
     @contextmanager
     def _writing(
-        self, connection: sqlite3.Connection | None, wait_s: float = WAIT_S
+        self, connection: sqlite3.Connection | None, wait_s: float = WAIT_S, *, is_synced: bool = True
     ) -> Iterator[sqlite3.Connection]:
         """Lend the caller's connection, which is within a write transaction, or one with its own."""
         if connection is not None:
             yield connection
             return
-        with self.database.write(wait_s) as own:
+        with self.database.write(wait_s, is_synced=is_synced) as own:
             yield own
 
     def _next_change(self, connection: sqlite3.Connection, documents: int = 0) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from ovos_memory.core.errors import StoreLocked
+from ovos_memory.core.shared import living
 from ovos_memory.core.sqlite_file import DatabaseFile
 from ovos_memory.core.sqlite_memory import MemoryDatabase
 from ovos_memory.core.sqlite_open import Connect, Connection, connect
@@ -91,11 +93,13 @@ class Database:
             pool.give_back(reader, is_usable=is_usable)
 
     @contextlib.contextmanager
-    def write(self, wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
+    def write(self, wait_s: float = WAIT_S, *, is_synced: bool = True) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection: one transaction, on disk when the block ends, undone when it raises.
 
         Args:
             wait_s: Seconds to wait at most, other threads and processes together.
+            is_synced: ``False``: for notes that may be made again.  Nobody waits for the disk; a power cut may undo
+                it, with all that was written later and not synced, the end of the process does not.
 
         Raises:
             StoreLocked: Others were writing all the time.
@@ -109,6 +113,7 @@ class Database:
                     yield memory
                 return
             with self._writer(deadline) as writer:
+                writer.sync_commits(is_synced)
                 writer.execute("BEGIN IMMEDIATE")
                 yield writer
                 writer.execute("COMMIT")
@@ -151,7 +156,7 @@ class Database:
             with self._writer(time.monotonic() + WAIT_S) as writer:
                 if is_thorough:
                     writer.execute("VACUUM")
-                is_busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                is_busy = _empty_log(writer, time.monotonic() + WAIT_S)
             if is_busy:
                 raise StoreLocked(f"{self.plugin}: {self.path} is in use; its log cannot be emptied just now")
 
@@ -219,6 +224,15 @@ def open_database(
     return database
 
 
+def _empty_log(writer: sqlite3.Connection, deadline: float) -> bool:
+    """Empty the write-ahead log; return whether others kept that from happening."""
+    while writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(0.01)  # it waits for readers, but not for somebody else's checkpoint
+    return False
+
+
 # ---------------------------------------------------------------------- fork
 # SQLite keeps what it knows of locks in the process's memory: a child would believe in locks that it does not
 # have, for each connection that is open at the fork.  So all are closed before, and opened by the next use.
@@ -226,25 +240,38 @@ _FORK_WAIT_S = 1.0
 """How long a fork waits for other threads' reads and writes; one that takes longer is not protected."""
 
 
+_forking = threading.Lock()
+"""One fork at a time: another one would take the pauses of the first for its own and end none of them."""
+_paused: list[Database] = []
+"""What the fork under way has paused, and has to wake; other threads may open databases meanwhile."""
+
+
 def _before_fork() -> None:
+    _forking.acquire()
     deadline = time.monotonic() + _FORK_WAIT_S
-    for database in list(_databases):
+    _paused[:] = living(_databases)
+    for database in _paused:
         database._turn.pause(deadline)
         database._memory.pause(deadline)
         database._file.pause(deadline)
 
 
 def _after_fork_in_parent() -> None:
-    for database in list(_databases):
+    for database in _paused:
         database._file.resume()
         database._memory.resume()
         database._turn.resume()
+    _paused.clear()
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for database in list(_databases):
+    global _forking
+    for database in living(_databases):
         _inherited.append((database._file.abandon(), database._memory.abandon()))
         database._turn.renew()
+    _paused.clear()
+    _forking = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

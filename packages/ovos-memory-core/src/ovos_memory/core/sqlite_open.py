@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ovos_memory.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from ovos_memory.core.files import backup_path_1x, create_private_file, sync_folder
+from ovos_memory.core.sqlite_checkpoint import MAX_LOG_PAGES
 from ovos_memory.core.sqlite_errors import meaning
 
 FILE_FORMAT = 1
@@ -31,9 +32,10 @@ _text = functools.partial(str, encoding="utf-8", errors="replace")
 
 
 class Connection(sqlite3.Connection):
-    """A connection that knows how long it waits for a lock."""
+    """A connection that knows how long it waits for a lock, and whether its commits wait for the disk."""
 
     wait_ms = -1
+    is_synced: bool | None = None
 
     def wait_for_locks(self, wait_s: float) -> None:
         """Let statements wait at most ``wait_s`` seconds for another process."""
@@ -41,6 +43,12 @@ class Connection(sqlite3.Connection):
         if wait_ms != self.wait_ms:
             self.execute(f"PRAGMA busy_timeout={wait_ms}")
             self.wait_ms = wait_ms
+
+    def sync_commits(self, is_synced: bool) -> None:
+        """Let the commits that follow be on disk when they return, or some time later; not within a transaction."""
+        if is_synced is not self.is_synced:
+            self.execute(f"PRAGMA synchronous={'FULL' if is_synced else 'NORMAL'}")
+            self.is_synced = is_synced
 
 
 def connect(uri: str) -> Connection:
@@ -122,8 +130,9 @@ def open_for_writing(path: Path, open_connection: Connect, deadline: float) -> C
         connection.wait_for_locks(deadline - time.monotonic())
         _switch_to_wal(connection, deadline)
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log
-        connection.execute("PRAGMA synchronous=FULL")
+        connection.sync_commits(True)
         connection.execute("PRAGMA secure_delete=ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint={MAX_LOG_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}")
     except BaseException:
         connection.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ovos_memory.core.errors import StoreLocked, StoreUnavailable
 from ovos_memory.core.files import FileId, folder_lock
+from ovos_memory.core.sqlite_checkpoint import Checkpoints
 from ovos_memory.core.sqlite_errors import meaning
 from ovos_memory.core.sqlite_open import Connect, Connection, Mode, open_for_reading, open_for_writing
 
@@ -41,6 +42,9 @@ class Pool:
     _users: list[int] = field(default_factory=list)
     """The threads that have a connection, or are about to get one."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._checkpoints = Checkpoints(self)
 
     def open(self, deadline: float) -> None:
         """Open the file for writing, or for reading where it cannot be written; sets ``mode``.
@@ -127,6 +131,18 @@ class Pool:
             if is_kept:
                 self.writer = writer
         self._end(writer, is_kept=is_kept)
+        self._checkpoints.committed()
+
+    def checkpoint(self) -> None:
+        """Fold the log into the file as far as that goes while others read and write; they do not wait."""
+        reader, is_usable = None, False
+        with contextlib.suppress(sqlite3.Error, OSError):  # whoever commits next hears of it
+            reader = self.borrow(time.monotonic())
+            if reader is not None:
+                reader.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                is_usable = True
+        if reader is not None:
+            self.give_back(reader, is_usable=is_usable)
 
     def _end(self, connection: Connection, *, is_kept: bool) -> None:
         user = self.lent.pop(connection)

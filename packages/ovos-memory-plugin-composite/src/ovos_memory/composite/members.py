@@ -6,7 +6,7 @@ import copy
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_plugin_manager.agents import load_memory_plugin
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
@@ -30,6 +30,8 @@ from ovos_memory.core.types import MemoryHit
 if TYPE_CHECKING:
     from ovos_memory.composite.settings import CompositeSettings, MemberSettings
     from ovos_memory.core.fusion import RankedList
+
+R = TypeVar("R")
 
 
 class Member:
@@ -55,6 +57,8 @@ class Member:
         self.memory = memory
         self.boundary = Boundary(f"{plugin}: member '{name}'", clock=clock)
         self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("late_call", error))
+        self.usual_s: dict[str, float] = {}
+        """By operation, what it has taken lately."""
         self.is_retriever = self._has("search")
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
@@ -68,6 +72,22 @@ class Member:
 
     def _has(self, method: str) -> bool:
         return callable(getattr(self.memory, method, None))
+
+    @property
+    def adds_blocks(self) -> bool:
+        """Whether a context needs to ask it: a retriever of our own has its prompt or nothing."""
+        memory = self.memory
+        return not (self.is_retriever and isinstance(memory, RecallingMemory) and not memory.system_prompt)
+
+    def timed(self, operation: str, question: Callable[[Member], R]) -> R:
+        """Return the answer to a question, and note what it took."""
+        start = time.monotonic()
+        try:
+            return question(self)
+        finally:
+            took_s = time.monotonic() - start
+            usual_s = self.usual_s.get(operation, took_s)
+            self.usual_s[operation] = usual_s + 0.25 * (took_s - usual_s)
 
     def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         """Return its hits, best first."""

@@ -112,14 +112,15 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
         It never raises for a member.  List and messages are the caller's to change.
         """
         session, spoken = session_key(session_id), clean(utterance).strip()
+        # The search takes longest, so it begins first; blocks are fetched beside it, and the history.
+        self._turn.search = self._search_ahead(spoken, session)
         self._turn.blocks = Round(
-            self.members,
+            [member for member in self.members if member.adds_blocks],
             "build_conversation_context",
             lambda member: member.blocks(spoken, session),
             timeout_s=self.settings.member_timeout_s,
             session_id=session,
-        )  # under way while the history and the hits are fetched
-        self._turn.search = self._search_ahead(spoken, session)
+        )
         try:
             return super().build_conversation_context(utterance, session_id)
         finally:

@@ -14,9 +14,15 @@ from ovos_memory.composite.members import Member
 
 R = TypeVar("R")
 
+HEAD_START_S = 0.0005
+"""What the slowest member has before the others begin: it mostly waits, for a model, a disk or a server, and begins to
+wait so much later when it has to share Python's one lock with them from the first moment on."""
+_SLOW_S = 0.005
+"""A member that takes less is worth no head start."""
+
 
 class Round(Generic[R]):
-    """Calls to members that are under way; the calls begin with the construction.
+    """Calls to members that are under way; the calls begin with the construction, the usually slowest first.
 
     Args:
         members: Whom to ask; the answers keep this order.
@@ -40,11 +46,14 @@ class Round(Generic[R]):
         self._operation = operation
         self._session_id = session_id
         self._deadline = time.monotonic() + timeout_s
-        self._calls: list[tuple[Member, Call[R]]] = []
-        for member in members:
+        begun: dict[int, tuple[Member, Call[R]]] = {}
+        asked = sorted(enumerate(members), key=lambda each: -each[1].usual_s.get(operation, 0.0))
+        for place, (position, member) in enumerate(asked):
+            if place == 1 and asked[0][1].usual_s.get(operation, 0.0) > _SLOW_S:
+                time.sleep(HEAD_START_S)
             start = member.gate.start_or_hold if is_write else member.gate.start
             try:
-                call = start(partial(question, member))
+                call = start(partial(member.timed, operation, question))
             except MemberBusy:
                 LOG.debug(
                     "%s: %s left out while an earlier call is overdue", member.boundary.plugin, operation
@@ -53,7 +62,8 @@ class Round(Generic[R]):
                 member.boundary.failed(operation, error, session_id=session_id)
             else:
                 if call is not None:
-                    self._calls.append((member, call))
+                    begun[position] = member, call
+        self._calls = [begun[position] for position in sorted(begun)]
 
     def answers(self) -> list[tuple[Member, R]]:
         """Return who answered what, in the order of the members.

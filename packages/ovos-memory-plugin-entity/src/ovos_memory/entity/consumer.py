@@ -126,7 +126,7 @@ class FactsConsumer:
         if result.facts or result.removals:
             self._facts.update(documents[0].session_id, learn)
         self.outcome.add(outcome)
-        with ledger.database.write() as connection:
+        with ledger.database.write(is_synced=False) as connection:  # what a power cut undoes is done again
             gone = {d.id for d in ledger.done(self.name, self.fingerprint, documents, connection=connection)}
             ledger.delete([d.id for d in documents if d.id not in gone], connection=connection)
 

@@ -110,7 +110,7 @@ class LexicalStore:
     def _index_newer(self) -> None:
         try:
             for _ in range(_MOST_SLICES):
-                with self.database.write(0.0) as connection:
+                with self.database.write(0.0, is_synced=False) as connection:
                     if self.index.add_newer(connection) < SLICE:
                         return
         except StoreLocked:  # somebody else is writing, and indexes perhaps: searches read what waits
@@ -144,7 +144,7 @@ class LexicalStore:
 
     def index_older(self, *, wait_s: float = WAIT_S) -> bool:
         """Index a slice of what a new index still misses; return whether more is left."""
-        with self.database.write(wait_s) as connection:
+        with self.database.write(wait_s, is_synced=False) as connection:
             return self.index.add_older(connection)
 
     def waiting(self) -> int:

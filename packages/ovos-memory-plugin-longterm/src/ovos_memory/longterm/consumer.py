@@ -117,11 +117,10 @@ class SummaryConsumer:
         session_id = documents[0].session_id
         ledger = self._ledger()
         covered = SummaryRecord.read(self._state.load(session_id)).covered
-        with ledger.database.write() as connection:
-            ledger.done(self.name, self.fingerprint, documents, connection=connection)
         surplus = self._surplus(session_id, covered)
-        if surplus:
-            ledger.delete(surplus)
+        with ledger.database.write(is_synced=False) as connection:  # what a power cut undoes is done again
+            ledger.done(self.name, self.fingerprint, documents, connection=connection)
+            ledger.delete(surplus, connection=connection)
 
     # ------------------------------------------------------------------ steps
     def _uncovered(self, session_id: str, limit: int) -> list[Document]:

@@ -128,6 +128,7 @@ class ModelMemory(ManagedMemory, PlainMemory):
         )
         if not documents:
             return
+        self.boundary.call("bound", self.workplace.bound, lambda: None)
         self.workplace.worker.wake()
         if self.settings.max_wait_s > 0:
             self.boundary.call("wait", lambda: self._wait(session), lambda: None, session_id=session)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ovos_utils.log import LOG
+
 from ovos_memory.core.files import remove_copies
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.paths import IN_MEMORY
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_SESSIONS_IN_RAM = 8_000
 """Sessions kept without a file; beyond it the least recently used go."""
+MAX_PENDING_IN_RAM = 8_000
+"""Exchanges that wait for the model without a file; beyond it the oldest go, for a model may be away for weeks."""
 
 
 class _Ledger(SqliteLedger):
@@ -61,6 +65,7 @@ class Workplace:
         self._ledger: SqliteLedger | None = None
         self._database: Database | None = None
         self._opening = ProcessLock()
+        self._is_loss_told = False
         self.consumer = hire(self)
         self.worker: Worker[Any] = Worker(self.ledger, self.consumer, plugin=plugin, clock=clock)
 
@@ -82,6 +87,26 @@ class Workplace:
         return self.ledger().unfinished(
             self.consumer.name, self.consumer.fingerprint, session_id=session_id, limit=limit
         )
+
+    def bound(self) -> None:
+        """Let go of the oldest exchanges where they live in RAM and the model does not keep up; a file keeps all."""
+        if self.pending_path is not None:
+            return
+        ledger = self.ledger()
+        surplus = ledger.count() - MAX_PENDING_IN_RAM
+        if surplus > 0:
+            oldest = ledger.documents(limit=surplus + MAX_PENDING_IN_RAM // 16)
+            ledger.delete([document.id for document in oldest])
+            self._warn_of_loss()
+
+    def _warn_of_loss(self) -> None:
+        if not self._is_loss_told:
+            self._is_loss_told = True
+            LOG.warning(
+                "%s: the model does not keep up; without a file the oldest of more than %d waiting exchanges go",
+                self.plugin,
+                MAX_PENDING_IN_RAM,
+            )
 
     def resume(self) -> None:
         """Take up what an earlier process left, if it left anything."""
