@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ovos_memory.core.llm.settings import ModelMemorySettings, Positive
-from ovos_memory.core.settings import Count, PositiveCount, Scope
+from ovos_memory.core.llm.settings import ModelMemorySettings
+from ovos_memory.core.settings import Count, Positive, PositiveCount, Scope
 from ovos_memory.entity.extraction import DEFAULT_PROMPT
 
 DEFAULT_HEADER = (
