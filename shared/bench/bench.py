@@ -36,6 +36,7 @@ BENCHES = {
     "plain-slow-model": "plain:slow_model",
     "composite-waiting": "composite:waiting",
     "composite-real": "composite:real",
+    "hybrid-search": "hybrid:search",
     "rag-search": "local_rag:search",
     "rag-background": "local_rag:background",
     "rag-exact": "local_rag:exact",

@@ -111,16 +111,19 @@ def _exact(bench: Bench, count: int, bound: float) -> Row:
     return ratio(f"local-rag exact search : bare numpy, {count:,} x {DIMENSION}", ours, plain, bound)
 
 
-def filled(bench: Bench, folder: Path, count: int) -> dict[str, Any]:
-    """Return the settings of a local-rag memory that holds so many documents, on chromadb.
+def filled(bench: Bench, folder: Path, count: int, *, has_store: bool = True) -> dict[str, Any]:
+    """Return the settings of a local-rag memory that holds so many documents, on chromadb or on its ledger alone.
 
     Their vectors are made up: embedding ten thousand texts takes minutes.
     """
-    config = {
+    config: dict[str, Any] = {
         "embeddings_config": {"model": bench.model, "n_threads": 1, "n_threads_batch": 1},
-        "embeddings_db_config": {"path": str(folder)},
         "timeout_s": 60,
     }
+    if has_store:
+        config["embeddings_db_config"] = {"path": str(folder)}
+    else:
+        config |= {"embeddings_db_plugin": None, "db_path": str(folder / "ledger.db")}
     memory = LocalRAGMemory(config)
     memory.update_history(pair("the first", "noted"), "s")
     index, ledger = memory._source.index(), memory.journal.ledger
@@ -131,8 +134,7 @@ def filled(bench: Bench, folder: Path, count: int) -> dict[str, Any]:
             document = ledger.append("s", exchange, created_at=float(n), connection=connection)
             ledger.done(CONSUMER, model.fingerprint, [document], connection=connection)
             index.table.put(connection, model, document, [vector])
-    assert index.mirror is not None
-    while not index.mirror.push(model, limit=5_000):
+    while index.mirror is not None and not index.mirror.push(model, limit=5_000):
         pass
     memory.close()
     return config

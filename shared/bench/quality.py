@@ -62,9 +62,21 @@ def read_result(path: Path) -> Result:
 
 
 def write_result(path: Path, result: Result, about: Mapping[str, Any]) -> None:
-    """Write a result, without a word of the data."""
+    """Write a result, without a word of the data: figures to four places, one line per system and form."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"about": dict(about), "scores": result}, indent=1) + "\n", encoding="utf-8")
+    lines = [
+        f"{json.dumps(system)}: {{\n "
+        + ",\n ".join(f"{json.dumps(form)}: {_compact(scores)}" for form, scores in forms.items())
+        + "}"
+        for system, forms in result.items()
+    ]
+    text = f'{{"about": {json.dumps(dict(about))},\n"scores": {{\n' + ",\n".join(lines) + "}}\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def _compact(scores: quality_score.Scores) -> str:
+    rounded = {name: {depth: round(each[depth], 4) for depth in each} for name, each in scores.items()}
+    return json.dumps(rounded, separators=(",", ":"))
 
 
 def chosen(every: Sequence[System], names: Sequence[str]) -> list[System]:

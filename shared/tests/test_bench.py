@@ -20,7 +20,7 @@ from corpus import Corpus  # noqa: E402
 from curves import svg  # noqa: E402
 from harness import Row, in_turns, limit, percentile, ratio  # noqa: E402
 
-NEED_A_MODEL = {"composite-real", "rag-search", "rag-background"}
+NEED_A_MODEL = {"composite-real", "hybrid-search", "rag-search", "rag-background"}
 
 
 @pytest.fixture

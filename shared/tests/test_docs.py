@@ -144,7 +144,7 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_ovos_memory(words: list[str]) -> None:
-    if words[1] == "import":  # the command wants to see the file that it reads
+    if words[1] in ("import", "recover"):  # the command wants to see the file that it reads
         Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
         Path(words[-1]).touch()
     with click.Context(cli, info_name="ovos-memory") as context:

@@ -19,7 +19,7 @@ LONG_TEXT = 60
 """Characters of a default that a table need not quote."""
 ELSEWHERE = "as in all"
 """Stands for the defaults of a row that only lists keys which all retrievers share."""
-MEMBER_KEYS = {"module", "name", "weight", "config"}
+MEMBER_KEYS = {"module", "name", "weight", "exponent", "config"}
 """Of a composite's members: a table of their own on its page."""
 
 

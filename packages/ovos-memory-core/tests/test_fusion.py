@@ -290,6 +290,26 @@ def test_convex_is_the_weighted_mean_of_scores_from_the_floor_to_the_best_hit() 
     ]
 
 
+def test_an_exponent_makes_the_best_hits_of_its_list_stand_out_in_convex() -> None:
+    bm25 = RankedList("lexical", [hit("a", 8), hit("b", 6), hit("c", 2)], weight=0.75, floor=0, exponent=2)
+    cosine = RankedList("dense", [hit("b", 0.9), hit("d", 0.7), hit("a", 0.5)], weight=0.25)
+
+    fused = convex([bm25, cosine])
+
+    assert [(found.content, found.score) for found in fused] == [
+        ("a", 0.75),
+        ("b", pytest.approx(0.75 * (6 / 8) ** 2 + 0.25)),
+        ("d", pytest.approx(0.25 / 2)),
+        ("c", pytest.approx(0.75 * (2 / 8) ** 2)),
+    ]
+
+
+@pytest.mark.parametrize("exponent", [0, -1, float("nan"), float("inf")])
+def test_an_exponent_is_a_number_above_0(exponent: float) -> None:
+    with pytest.raises(ValueError, match="exponent of 'one' must be a finite number > 0"):
+        RankedList("one", [], exponent=exponent)
+
+
 def test_only_the_proportion_of_weights_matters_to_convex() -> None:
     def fused(factor: float) -> list[tuple[str, float]]:
         lists = [

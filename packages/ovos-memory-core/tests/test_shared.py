@@ -6,11 +6,12 @@ import gc
 import os
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 
 import pytest
 
-from ovos_memory.core.shared import LruDict, ProcessLock, SessionLocks, acquire, holders, release
+from ovos_memory.core.shared import LruDict, ProcessLock, SessionLocks, acquire, holders, living, release
 
 
 class Owner:
@@ -233,3 +234,22 @@ def test_session_locks_are_bounded_and_the_same_each_time():
 
     assert locks.of("a") is locks.of("a")
     assert len({id(locks.of(f"s{n}")) for n in range(1_000)}) <= 8
+
+
+def test_what_lives_is_told_while_others_are_born():
+    class Busy(weakref.WeakSet):
+        tries = 0
+
+        def __iter__(self):
+            Busy.tries += 1
+            for number, found in enumerate(super().__iter__()):
+                if Busy.tries == 1 and number == 1:
+                    raise RuntimeError("Set changed size during iteration")
+                yield found
+
+    class Thing:
+        pass
+
+    things = [Thing() for _ in range(3)]
+
+    assert set(living(Busy(things))) == set(things) and Busy.tries == 2

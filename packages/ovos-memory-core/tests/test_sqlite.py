@@ -419,6 +419,36 @@ def test_a_fork_during_a_write_leaves_child_and_parent_able_to_write(tmp_path: P
     assert notes(database) == ["parent", "child"]
 
 
+def test_forks_at_once_while_databases_are_opened_leave_the_parent_able_to_write(tmp_path: Path):
+    database = open_notes(tmp_path / "m.db")
+    stop = threading.Event()
+
+    def fork() -> None:
+        for _ in range(15):
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+
+    def open_others() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            open_notes(tmp_path / f"other {number % 5}.db").close()
+
+    opening = threading.Thread(target=open_others)
+    forking = [threading.Thread(target=fork) for _ in range(4)]
+    for thread in [opening, *forking]:
+        thread.start()
+    for thread in forking:
+        thread.join(120)
+    stop.set()
+    opening.join(30)
+
+    add(database, "afterwards", wait_s=5)
+    assert notes(database) == ["afterwards"]
+
+
 def test_forks_while_many_threads_write_leave_every_child_able_to_write(tmp_path: Path):
     """SQLite keeps its locks in memory as well, where a child would find those of its parent for ever."""
     database = open_notes(tmp_path / "m.db")

@@ -248,6 +248,20 @@ def test_convex_fusion_counts_scores_from_the_floor_that_a_member_declares(plugi
         assert found == {"near": 0.5, "far": pytest.approx(0.5 + 0.5 * expected)}
 
 
+def test_convex_fusion_takes_a_members_scores_to_its_exponent(plugins, compose):
+    class Scoring(plugins["retriever"]):
+        score_floor = 0.0
+
+        def search(self, query, session_id=None, top_k=None):
+            return [MemoryHit("whole", score=4.0), MemoryHit("half", score=2.0)]
+
+    plugins["scoring"] = Scoring
+
+    hits = compose({"module": "scoring", "exponent": 2}, fusion="convex").search("x", "s")
+
+    assert [(hit.content, hit.score) for hit in hits] == [("whole", 1.0), ("half", 0.25)]
+
+
 @pytest.mark.parametrize("floor", ["low", float("nan"), float("-inf"), True, [], 10**400])
 def test_a_floor_that_is_no_number_is_as_good_as_none(plugins, compose, floor):
     plugins["odd"] = type("Odd", (plugins["retriever"],), {"score_floor": floor})

@@ -43,6 +43,8 @@ def test_null_means_the_default():
         ({"members": ["a", {"module": "b", "weight": float("inf")}]}, r"members\[1\]\.weight"),
         ({"members": ["a", {"module": "b", "weight": "heavy"}]}, r"members\[1\]\.weight"),
         ({"members": ["a", {"module": "b", "weight": True}]}, r"members\[1\]\.weight"),
+        ({"members": ["a", {"module": "b", "exponent": 0}]}, r"members\[1\]\.exponent"),
+        ({"members": ["a", {"module": "b", "exponent": float("inf")}]}, r"members\[1\]\.exponent"),
         ({"members": [{"module": "b", "config": "x"}]}, r"members\[0\]\.config"),
         ({"members": [{"module": "b", "name": ""}]}, r"members\[0\]\.name"),
         ({"members": ["a", "b"], "primary": "c"}, "primary"),

@@ -464,6 +464,29 @@ def test_with_neighbours_the_exchange_amid_its_subject_comes_first(stack: Stack)
     assert all(-1 <= hit.score <= 1 for hit in memory.search(query, "s"))
 
 
+def test_a_forgotten_exchange_no_longer_counts_for_its_neighbours(stack: Stack) -> None:
+    memory = stack.new(neighbour_weight=1)
+    tell(memory, "the violin was repaired", "it cost forty", "good night")
+    beside = {hit.source: hit.score for hit in memory.search("violin repaired", "s")}
+
+    memory.forget(query="violin")
+
+    alone = {hit.source: hit.score for hit in memory.search("violin repaired", "s")}
+    assert set(alone) == {"s_1", "s_2"} and alone["s_1"] < beside["s_1"]
+    again = stack.restart(neighbour_weight=1)
+    restarted = {hit.source: hit.score for hit in again.search("violin repaired", "s")}
+    assert restarted == pytest.approx(alone)
+
+
+def test_exchanges_of_another_session_are_no_neighbours(stack: Stack) -> None:
+    memory = stack.new(neighbour_weight=1)
+    for session in ("a", "b"):
+        tell(memory, f"the violin was repaired in {session}", session=session)
+    plain = {hit.source: hit.score for hit in stack.new().search("violin", "a")}
+
+    assert {hit.source: hit.score for hit in memory.search("violin", "a")} == pytest.approx(plain)
+
+
 def test_words_that_stand_everywhere_are_left_out_of_the_query(stack: Stack) -> None:
     memory = stack.new(drop_common_words=0.5)
     tell(memory, *(f"please remember the thing{n}" for n in range(30)))

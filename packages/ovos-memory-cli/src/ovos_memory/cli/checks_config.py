@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.blocks import Block, advice, problem
 from ovos_memory.cli.checks_roles import role_findings
-from ovos_memory.cli.plugins import is_installed, missing_extras
+from ovos_memory.cli.plugins import is_installed
 from ovos_memory.cli.target import GROUP, Target, plugin_names
 
 if TYPE_CHECKING:
@@ -92,10 +92,6 @@ def _embeddings(block: Block) -> Iterator[Trouble]:
             remedy = f"pip install {package}, or name an installed plugin"
             what = f"the plugin '{name}' ({group}) is not installed, so nothing is recalled by meaning"
             yield problem("embeddings", block.where, what, remedy)
-    if is_installed(block.module):
-        for extra in missing_extras(metadata.distribution(block.module)):
-            what = f"the extra [{extra}] is not complete"
-            yield advice("embeddings", block.where, what, f"pip install '{block.module}[{extra}]'")
 
 
 def _chat_engine(block: Block) -> Iterator[Trouble]:

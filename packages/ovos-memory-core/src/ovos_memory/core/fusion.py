@@ -41,21 +41,27 @@ class RankedList:
             nothing there.
             The other strategies do not look at it.
         floor: The score that a text has of which the retriever finds nothing, for :func:`convex`; ``None``: unknown.
+        exponent: Above 1 its best hits stand out more in :func:`convex`, below 1 less; > 0.
 
     Raises:
-        ValueError: The weight is negative or not finite, or the floor not finite.
+        ValueError: The weight is negative or not finite, the floor not finite, or the exponent not above 0 or finite.
     """
 
     member: str
     hits: Sequence[MemoryHit]
     weight: float = 1.0
     floor: float | None = None
+    exponent: float = 1.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"weight of '{self.member}' must be a finite number >= 0, got {self.weight!r}")
         if self.floor is not None and not math.isfinite(self.floor):
             raise ValueError(f"floor of '{self.member}' must be a finite number or None, got {self.floor!r}")
+        if not (math.isfinite(self.exponent) and self.exponent > 0):
+            raise ValueError(
+                f"exponent of '{self.member}' must be a finite number > 0, got {self.exponent!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ def weighted(lists: Sequence[RankedList]) -> list[MemoryHit]:
 
 
 def convex(lists: Sequence[RankedList]) -> list[MemoryHit]:
-    """Merge by weighted mean of scores, best first: ``score(d) = Σ weight · φ(s) / Σ weight``, from 0 to 1.
+    """Merge by weighted mean of scores, best first: ``score(d) = Σ weight · φ(s)^exponent / Σ weight``, 0 to 1.
 
     ``φ(s) = (s - floor) / (best - floor)`` spreads a list's scores from what a text is worth that it does not hold
     (0) to its best hit (1).  That is the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion
@@ -141,6 +147,10 @@ def convex(lists: Sequence[RankedList]) -> list[MemoryHit]:
     retriever knows its least score.  Of one that does not, the floor is the worst hit of the list: the texts behind
     it are worth no more.  So the list should be long, several times what is wanted in the end; then the end of a list
     makes no step, and a retriever's middling scores weigh what they say.
+
+    The ``exponent`` is for scores that are sums, one term for each word found, as those of BM25: a text with half of
+    what was asked for has half of the best score, and is far less than half as likely to be meant.  With 2 it
+    counts a quarter.  It keeps each list's order, both ends of the scale, and independence of its unit.
 
     Where all scores of a list are equal and no floor is below them, each counts 1.0.  A list without hits keeps its
     share of the weight.
@@ -151,7 +161,7 @@ def convex(lists: Sequence[RankedList]) -> list[MemoryHit]:
     largest = max((ranked.weight for ranked in lists), default=0.0) or 1.0
     total = math.fsum(ranked.weight / largest for ranked in lists) or 1.0
     shared = [replace(ranked, weight=ranked.weight / largest / total) for ranked in lists]
-    return _summed(shared, lambda ranked, entries: _spread(entries, ranked.floor))
+    return _summed(shared, _sharpened)
 
 
 def merge(lists: Sequence[RankedList], *, dedup: bool = True) -> list[MemoryHit]:
@@ -200,6 +210,10 @@ def _summed(
     # fsum rounds once, so the sum does not depend on the order of the lists; a plain sum breaks ties by
     # noise.
     return _ordered((math.fsum(parts[group[0].key]), group) for group in _groups(entries_of, dedup=True))
+
+
+def _sharpened(ranked: RankedList, entries: Sequence[_Entry]) -> list[float]:
+    return [value**ranked.exponent for value in _spread(entries, ranked.floor)]
 
 
 def _spread(entries: Sequence[_Entry], floor: float | None) -> list[float]:

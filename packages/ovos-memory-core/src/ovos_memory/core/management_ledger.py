@@ -179,9 +179,10 @@ class LedgerKeeper:
         return cleaned if self._clean_more is None else cleaned + self._clean_more()
 
     def stats(self) -> dict[str, Any]:
-        """Return path and size."""
+        """Return path and size, and what failed so far in any process, by operation."""
         database = self._journal.ledger.database
-        return {"path": str(database.path), "bytes": bytes_of(database.path)}
+        failures = self._journal.ledger.failures()
+        return {"path": str(database.path), "bytes": bytes_of(database.path), "failures": failures}
 
     def reindex(self, progress: Progress | None) -> int:
         """Build the index anew."""

@@ -246,10 +246,22 @@ def _sweep(*, wait: bool = True) -> None:
             close()
 
 
+def living(objects: weakref.WeakSet[R]) -> list[R]:
+    """Return what is in a weak set, however many threads put objects in meanwhile.
+
+    Iterating over it raises RuntimeError then; at a fork or an exit that would leave the rest locked for ever.
+    """
+    while True:
+        try:
+            return list(objects)
+        except RuntimeError:
+            continue
+
+
 def _after_fork_in_child() -> None:
     """Start the child with free locks and no resources; the parent's are never finalised here."""
     global _registry
-    for lock in list(_locks):
+    for lock in living(_locks):
         lock._renew()
     _inherited.append(_registry)
     _registry = _Registry()

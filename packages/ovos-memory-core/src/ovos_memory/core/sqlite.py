@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from ovos_memory.core.errors import StoreLocked
+from ovos_memory.core.shared import living
 from ovos_memory.core.sqlite_file import DatabaseFile
 from ovos_memory.core.sqlite_memory import MemoryDatabase
 from ovos_memory.core.sqlite_open import Connect, Connection, connect
@@ -238,25 +240,38 @@ _FORK_WAIT_S = 1.0
 """How long a fork waits for other threads' reads and writes; one that takes longer is not protected."""
 
 
+_forking = threading.Lock()
+"""One fork at a time: another one would take the pauses of the first for its own and end none of them."""
+_paused: list[Database] = []
+"""What the fork under way has paused, and has to wake; other threads may open databases meanwhile."""
+
+
 def _before_fork() -> None:
+    _forking.acquire()
     deadline = time.monotonic() + _FORK_WAIT_S
-    for database in list(_databases):
+    _paused[:] = living(_databases)
+    for database in _paused:
         database._turn.pause(deadline)
         database._memory.pause(deadline)
         database._file.pause(deadline)
 
 
 def _after_fork_in_parent() -> None:
-    for database in list(_databases):
+    for database in _paused:
         database._file.resume()
         database._memory.resume()
         database._turn.resume()
+    _paused.clear()
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for database in list(_databases):
+    global _forking
+    for database in living(_databases):
         _inherited.append((database._file.abandon(), database._memory.abandon()))
         database._turn.renew()
+    _paused.clear()
+    _forking = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

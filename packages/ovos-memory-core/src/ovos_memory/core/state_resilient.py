@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ovos_memory.core.errors import StoreDamaged, StoreError, StoreLocked, StoreUnavailable
-from ovos_memory.core.shared import ProcessLock
+from ovos_memory.core.shared import ProcessLock, living
 from ovos_memory.core.state_types import WAIT_S, Change, DurableState, Record
 
 R = TypeVar("R")
@@ -276,14 +276,14 @@ def _retry(state: ResilientState, stop: threading.Event) -> None:
 def _flush_all() -> None:
     """Write what is held when the process ends; does not begin another store after two seconds."""
     deadline = time.monotonic() + _EXIT_S
-    for state in list(_live):
+    for state in living(_live):
         if state._held and time.monotonic() < deadline:
             state.flush()
 
 
 def _after_fork_in_child() -> None:
     """Hold nothing: that belongs to the parent, which will write it."""
-    for state in list(_live):
+    for state in living(_live):
         state._hold_nothing()
 
 

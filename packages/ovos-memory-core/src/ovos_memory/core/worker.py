@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import DocumentGone, ModelUnavailable, StoreError
 from ovos_memory.core.ledger_queue import LedgerQueue
-from ovos_memory.core.shared import ProcessLock
+from ovos_memory.core.shared import ProcessLock, living
 from ovos_memory.core.types import Document
 
 R = TypeVar("R")
@@ -304,7 +304,7 @@ class Worker(Generic[R]):
 def _stop_all() -> None:
     """Give all workers together two seconds to finish what they are doing; the rest is pending on disk."""
     ends_at = time.monotonic() + EXIT_S
-    workers = list(_workers)
+    workers = living(_workers)
     for worker in workers:
         worker.close()
     for worker in workers:

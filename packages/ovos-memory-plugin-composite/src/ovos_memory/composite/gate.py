@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from ovos_memory.composite.pool import POOL, DaemonPool
 from ovos_memory.core.errors import MemberError
+from ovos_memory.core.shared import living
 
 R = TypeVar("R")
 
@@ -171,7 +172,7 @@ _GATES: weakref.WeakSet[Gate] = weakref.WeakSet()
 
 
 def _reset_all() -> None:
-    for gate in list(_GATES):
+    for gate in living(_GATES):
         gate.reset()
 
 

@@ -53,7 +53,7 @@ class Member:
     ) -> None:
         self.name = name
         self.module = settings.module
-        self.weight = settings.weight
+        self.weight, self.exponent = settings.weight, settings.exponent
         self.memory = memory
         self.boundary = Boundary(f"{plugin}: member '{name}'", clock=clock)
         self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("late_call", error))
@@ -101,7 +101,7 @@ class Member:
         """Return hits of its own as fusion takes them."""
         from ovos_memory.core.fusion import RankedList  # here, for OPM imports every plugin to load one
 
-        return RankedList(self.name, hits, self.weight, self.score_floor)
+        return RankedList(self.name, hits, self.weight, self.score_floor, self.exponent)
 
     def blocks(self, utterance: str, session_id: str) -> list[AgentMessage]:
         """Return the blocks that it adds to a context: of a retriever, whose hits are fused, its prompt."""

@@ -18,6 +18,9 @@ class MemberSettings(Settings):
         None, min_length=1, description="Its name in logs and counts; null: the module's."
     )
     weight: NonNegative = Field(1.0, description="Its weight in fusion `rrf`, `weighted` and `convex`.")
+    exponent: Annotated[NonNegative, Field(gt=0)] = Field(
+        1.0, description="Power of its scores in fusion `convex`; above 1 its best hits stand out more."
+    )
     config: dict[str, Any] = Field(default_factory=dict, description="Its own block; it sees nothing else.")
 
 

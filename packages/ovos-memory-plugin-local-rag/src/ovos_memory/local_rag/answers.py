@@ -41,7 +41,7 @@ def ranked_hits(
         vector: The query's.
         session_id: Only this session; ``None``: all.
         top_k: How many are wanted; a few more may come.
-        neighbour_weight: How much the documents before and after one count; with any the ledger's own vectors
+        neighbour_weight: How much a document's passages with its neighbours count; with any the ledger's own vectors
             answer, for no store knows which documents are neighbours.
 
     Raises:

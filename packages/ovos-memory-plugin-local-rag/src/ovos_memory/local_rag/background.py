@@ -9,6 +9,8 @@ import time
 import weakref
 from collections.abc import Callable
 
+from ovos_memory.core.shared import living
+
 _EXIT_S = 2.0
 _running: weakref.WeakSet[Background] = weakref.WeakSet()
 
@@ -53,7 +55,7 @@ class Background:
 
 def _stop_all() -> None:
     ends_at = time.monotonic() + _EXIT_S
-    running = list(_running)
+    running = living(_running)
     for background in running:
         background.is_stopping.set()
     for background in running:

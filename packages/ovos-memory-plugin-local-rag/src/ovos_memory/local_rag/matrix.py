@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ovos_memory.core.types import document_id
+from ovos_memory.local_rag.passages import Passages, find_passages
 from ovos_memory.local_rag.records import Match, StoredVector
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Matrix:
         self._codes: dict[str, int] = {}
         self._sessions: list[str] = []
         self._has_windows = False
+        self._changes = 0
+        self._passages: tuple[int, Passages] | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -48,6 +51,7 @@ class Matrix:
         import numpy as np
 
         with self._lock:
+            self._changes += 1
             for vector in vectors:
                 if self._size == len(self._seqs):
                     self._grow()
@@ -87,6 +91,7 @@ class Matrix:
             kept = int(keep.sum())
             if kept == self._size:
                 return
+            self._changes += 1
             for name in ("_vectors", "_documents", "_seqs"):
                 old = getattr(self, name)
                 new = np.empty_like(old)
@@ -103,9 +108,14 @@ class Matrix:
             query: float32 of unit length and the right dimension.
             top_k: >= 1; fewer come back when there are fewer.
             session: Search only this session's documents; ``None``: all.
-            neighbour_weight: How much the mean of the documents before and after counts beside a document's own
-                similarity (1); the sum is divided by all weights, so that scores stay cosines.
+            neighbour_weight: How much the passages that a document makes with the ones before and after it count
+                beside its own similarity (1); see :meth:`~ovos_memory.local_rag.passages.Passages.scores`.
         """
+        if neighbour_weight:
+            return self._search_passages(query, top_k, session, neighbour_weight)
+        return self._search_vectors(query, top_k, session)
+
+    def _search_vectors(self, query: Floats, top_k: int, session: str | None) -> list[Match]:
         import numpy as np
 
         with self._lock:
@@ -119,8 +129,6 @@ class Matrix:
             size = len(chosen)
         else:
             scores = vectors[:size] @ query
-        if neighbour_weight and size:
-            scores = _with_neighbours(scores, documents[:size], neighbour_weight)
         wanted = top_k
         while size:
             best = _best(scores, seqs[:size], min(wanted, size))
@@ -132,6 +140,35 @@ class Matrix:
                 return [Match(self._id(document), score) for document, score in found.items()][:top_k]
             wanted *= 4
         return []
+
+    def _search_passages(
+        self, query: Floats, top_k: int, session: str | None, neighbour_weight: float
+    ) -> list[Match]:
+        with self._lock:
+            passages, vectors = self._current_passages(), self._vectors[: self._size]
+            code = None if session is None else self._codes.get(session, -1)
+        span = 0, len(passages.documents)
+        if code is not None:
+            span = passages.span(code << _NUMBER_BITS, ((code + 1) << _NUMBER_BITS) - 1)
+        low, high = span
+        if low == high:
+            return []
+        if code is None:
+            by_row = (vectors @ query)[passages.rows]
+        else:
+            by_row = vectors[passages.rows[passages.starts[low] : passages.starts[high]]] @ query
+        scores = passages.scores(by_row, span, neighbour_weight)
+        best = _best(scores, passages.newest[low:high], min(top_k, high - low))
+        found = zip(passages.documents[low:high][best].tolist(), scores[best].tolist(), strict=True)
+        return [Match(self._id(document), score) for document, score in found]
+
+    def _current_passages(self) -> Passages:
+        """Return what follows what among the vectors as they are; call it with the lock held."""
+        if self._passages is None or self._passages[0] != self._changes:
+            size, known = self._size, self._passages[1] if self._passages else None
+            found = find_passages(self._vectors[:size], self._documents[:size], self._seqs[:size], known)
+            self._passages = self._changes, found
+        return self._passages[1]
 
     def _id(self, document: int) -> str:
         return document_id(self._sessions[document >> _NUMBER_BITS], document & ((1 << _NUMBER_BITS) - 1))
@@ -153,26 +190,3 @@ def _best(scores: Floats, seqs: NDArray[np.int64], count: int) -> NDArray[np.int
     else:
         chosen = np.arange(len(scores))
     return chosen[np.lexsort((-seqs[chosen], -scores[chosen]))]
-
-
-def _with_neighbours(scores: Floats, documents: NDArray[np.int64], weight: float) -> Floats:
-    """Return scores in which the documents before and after one, in its session, count too.
-
-    The vectors of neighbours add up to one of the passage that they are; so do their similarities.  A missing
-    neighbour counts as none: the first and the last of a session have one.
-    """
-    import numpy as np
-
-    unique, inverse = np.unique(documents, return_inverse=True)
-    best = np.full(len(unique), -1.0, dtype=np.float32)
-    np.maximum.at(best, inverse, scores)
-    follows = np.diff(unique) == 1
-    total = np.zeros(len(unique), dtype=np.float32)
-    total[1:][follows] += best[:-1][follows]
-    total[:-1][follows] += best[1:][follows]
-    count = np.zeros(len(unique), dtype=np.float32)
-    count[1:] += follows
-    count[:-1] += follows
-    mean = total / np.maximum(count, 1)
-    blended = np.where(count > 0, (best + weight * mean) / (1 + weight), best)
-    return np.asarray(blended[inverse], dtype=np.float32)

@@ -39,7 +39,9 @@ class LocalRAGSettings(RecallSettings):
     )
     query_prefix: str = Field("", description="In front of every query that is embedded.")
     neighbour_weight: NonNegative = Field(
-        0.0, description="How much the exchanges before and after one in its session count; 0: not at all."
+        0.0,
+        description="How much an exchange's passage with the one before or after it, in its session, counts beside"
+        " its own likeness (1); 0: not at all.",
     )
     drop_common_words: Share | None = Field(
         None,
