@@ -59,6 +59,7 @@ def shorten(told: str) -> list[Text]:
         numbers, start=1
     ):  # the same picture whatever the system calls its processes
         told = told.replace(f"process {number}", f"process {place}")
+    told = re.sub(r"(process \d+:[^\n]*)\n([^\n]*?)─+", _underlined, told)
     lines = [Text.from_ansi(line) for line in told.split("\n")]
     plain = [line.plain for line in lines]
     ends = next(number for number, line in enumerate(plain) if line.endswith("ends."))
@@ -76,6 +77,11 @@ def shorten(told: str) -> list[Text]:
         *lines[ends : ends + 4],
         *lines[asked - 1 : after],
     ]
+
+
+def _underlined(found: re.Match[str]) -> str:
+    """Return a heading and its line again, as long as the heading has become."""
+    return f"{found[1]}\n{found[2]}{'─' * len(Text.from_ansi(found[1]).plain)}"
 
 
 def draw(lines: list[Text]) -> str:
