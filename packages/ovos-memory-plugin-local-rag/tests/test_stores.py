@@ -183,3 +183,18 @@ def test_a_store_that_cannot_be_opened_is_left_alone_for_a_while(
     with pytest.raises(StoreUnavailable):
         handle.store("memories", 4)
     assert len(tries) == 2
+
+
+def test_a_key_that_is_to_be_deleted_twice_is_handed_over_once() -> None:
+    class Strict(FakeStore):
+        def delete_embeddings_batch(self, keys: Any, collection_name: str | None = None) -> None:
+            assert len(set(keys)) == len(keys), "chromadb refuses a key that comes twice"
+            super().delete_embeddings_batch(keys, collection_name)
+
+    store = adapt(Strict({"path": "twice"}), plugin="p")
+    store.open_collection("c", 4)
+    store.upsert("c", ["a", "b"], list(UNIT[:2]), [{}, {}])
+
+    store.delete("c", ["a", "a"])
+
+    assert store.count("c") == 1 and store.vector("c", "a") is None

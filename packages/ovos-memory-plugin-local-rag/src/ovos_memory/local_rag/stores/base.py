@@ -113,10 +113,11 @@ class VectorStore:
             self._db.add_embeddings(key, vector, facts, collection_name=name)
 
     def delete(self, name: str, keys: Sequence[str]) -> None:
-        """Remove vectors; unknown keys are ignored."""
-        for start in range(0, len(keys), BATCH):
+        """Remove vectors; unknown keys are ignored, and so is a key that comes twice."""
+        once = list(dict.fromkeys(keys))
+        for start in range(0, len(once), BATCH):
             with self._guard("delete"):
-                self._delete(name, list(keys[start : start + BATCH]))
+                self._delete(name, once[start : start + BATCH])
 
     def _delete(self, name: str, keys: list[str]) -> None:
         together = getattr(self._db, "delete_embeddings_batch", None)

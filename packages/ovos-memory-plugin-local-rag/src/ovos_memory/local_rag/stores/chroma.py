@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.files import file_id
 from ovos_memory.local_rag.stores.base import Found, VectorStore
+from ovos_memory.local_rag.stores.blocks import blank_unused, index_bytes
 
 if TYPE_CHECKING:
     from ovos_memory.local_rag.matrix import Floats
@@ -38,6 +39,7 @@ class ChromaStore(VectorStore):
         self._folder = folder
         self._file_id = file_id(folder / DATABASE_FILE) if folder else None
         self._collections: dict[str, Any] = {}
+        self._index_bytes = 0
 
     def open_collection(self, name: str, dimension: int) -> None:
         """Make sure that a collection for cosine search exists."""
@@ -80,10 +82,23 @@ class ChromaStore(VectorStore):
             query_embeddings=[vector], n_results=top_k, include=include, **where
         )
         metadata = answer["metadatas"][0] if self.is_served else [{}] * len(answer["ids"][0])
+        self._blank_new_index()
         return [
             Found(key, float(distance), dict(facts or {}))
             for key, distance, facts in zip(answer["ids"][0], answer["distances"][0], metadata, strict=True)
         ]
+
+    def _upsert(
+        self, name: str, keys: list[str], vectors: list[Floats], metadata: list[dict[str, Any]]
+    ) -> None:
+        super()._upsert(name, keys, vectors, metadata)
+        self._blank_new_index()
+
+    def _blank_new_index(self) -> None:
+        """Clean the part of an index without vectors when one was made or has grown."""
+        if self._folder is not None and (found := index_bytes(self._folder)) != self._index_bytes:
+            self._index_bytes = found
+            blank_unused(self._folder)
 
     def _collection(self, name: str) -> Any:
         if name not in self._collections:
@@ -113,6 +128,9 @@ class ChromaStore(VectorStore):
                 self._db.client.close()
             elif self._folder is not None:
                 forget_engine(self._folder)
+        if self._folder is not None:
+            with contextlib.suppress(OSError):  # the folder may be gone, or somebody else's by now
+                blank_unused(self._folder)
 
 
 def remove_set_aside(folder: Path) -> list[Path]:

@@ -20,7 +20,6 @@ from ovos_memory.core.paths import IN_MEMORY, default_path, expand_path
 from ovos_memory.local_rag.loading import construct, find_embeddings_db
 from ovos_memory.local_rag.stores import chroma, qdrant
 from ovos_memory.local_rag.stores.base import VectorStore
-from ovos_memory.local_rag.stores.blocks import give_fresh_blocks
 
 CHROMA, QDRANT = "ovos-chromadb-embeddings-plugin", "ovos-qdrant-embeddings-plugin"
 _DEFAULT_FOLDER = "local_rag_db"
@@ -78,8 +77,6 @@ def open_store(place: StorePlace, collection: str, dimension: int, *, plugin: st
     """
     factory = find_embeddings_db(place.plugin_name, plugin=plugin)
     config = _complete(place, factory, collection, dimension)
-    if place.plugin_name == CHROMA and not place.is_served:
-        give_fresh_blocks()
     temporary = None
     if config.get("path") == IN_MEMORY:
         if place.plugin_name == QDRANT:
