@@ -68,7 +68,8 @@ def _child(function: str, arguments: list[str], environment: dict[str, str], str
     os.environ.clear()
     os.environ.update(environment)
     paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
-    sys.path[:] = dict.fromkeys([*paths, *sys.path])  # read when a Python begins, and the server has begun before
+    # A Python reads that variable when it begins, and the server has begun before.
+    sys.path[:] = dict.fromkeys([*paths, *sys.path])
     flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
     for descriptor, (name, flag) in enumerate(zip(streams, flags, strict=True)):
         os.dup2(os.open(name, flag, 0o600), descriptor)
