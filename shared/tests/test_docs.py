@@ -147,7 +147,7 @@ def check_ovos_memory(words: list[str]) -> None:
     if words[1] in ("import", "recover"):  # the command wants to see the file that it reads
         Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
         Path(words[-1]).touch()
-    with click.Context(cli, info_name="ovos-memory") as context:
+    with click.Context(cli, info_name="ovos-memory", **cli.context_settings) as context:
         name, command, rest = cli.resolve_command(context, words[1:])
         assert command is not None
         command.make_context(name, list(rest), parent=context, resilient_parsing=False)

@@ -115,13 +115,14 @@ def test_bounds_within_bounds_only_get_tighter() -> None:
 
 
 def test_one_thread_however_many_calls_hang(own: OwnThread, release: threading.Event) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     give_up(own, release)
     for _ in range(20):
         with pytest.raises(HeldUp):
             own.run(release.wait)
 
-    assert threading.active_count() == before + 1
+    begun = [each for each in threading.enumerate() if each not in before]
+    assert [each.name for each in begun if each.name == "memory-test"] == ["memory-test"]
 
 
 def test_an_idle_thread_ends_and_the_next_call_starts_another(
