@@ -391,7 +391,6 @@ CI = (
     "alone",
     "demo",
     "together",
-    "evil",
     "slow",
     "models",
     "e2e",
