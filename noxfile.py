@@ -393,8 +393,6 @@ CI = (
     "together",
     "slow",
     "models",
-    "e2e",
-    "faults",
     "tox",
 )
 
