@@ -36,8 +36,8 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _bits(content: bytes, dice: random.Random) -> bytes:
-    """Flip bits; not in the first page of a database, which may still be one then, with other columns."""
-    changed, first = bytearray(content), 4096 if len(content) > 8192 else 0
+    """Flip bits; not in a database's header, whose version number would make it one of a newer version."""
+    changed, first = bytearray(content), 100 if content.startswith(b"SQLite format 3") else 0
     for _ in range(30):
         changed[dice.randrange(first, len(changed))] ^= 1 << dice.randrange(8)
     return bytes(changed)

@@ -36,6 +36,17 @@ CREATE TABLE {p}failures (
 CREATE TABLE {p}meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 """
 
+_PROBES = (
+    "SELECT one, change, documents FROM {p}clock LIMIT 0",
+    "SELECT key, id, next_n, documents FROM {p}sessions LIMIT 0",
+    "SELECT hash, next_n FROM {p}counters LIMIT 0",
+    "SELECT row, session, n, question, answer, messages, text, metadata, created_at, change FROM {p}documents LIMIT 0",
+    "SELECT key, consumer, fingerprint, frontier FROM {p}consumers LIMIT 0",
+    "SELECT consumer, change, state, failures, losses, owner, leased_at, lease_s FROM {p}work LIMIT 0",
+    "SELECT operation, failures, last_error, last_at FROM {p}failures LIMIT 0",
+    "SELECT key, value FROM {p}meta LIMIT 0",
+)
+
 
 class LedgerTables:
     """Creates the tables and lends connections; the base of the ledger's parts.
@@ -62,7 +73,8 @@ class LedgerTables:
         self._select = (
             f"SELECT {_COLUMNS} FROM {prefix}documents d JOIN {prefix}sessions s ON s.key = d.session"
         )
-        database.migrate(f"ledger:{prefix}", [self._create])
+        probes = [probe.format(p=prefix) for probe in _PROBES]
+        database.migrate(f"ledger:{prefix}", [self._create], probes=probes)
 
     def _create(self, connection: sqlite3.Connection) -> None:
         for statement in _TABLES.format(p=self.prefix).split(";\n"):

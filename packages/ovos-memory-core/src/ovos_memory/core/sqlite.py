@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from ovos_memory.core.errors import StoreLocked
+from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreLocked
 from ovos_memory.core.shared import living
 from ovos_memory.core.sqlite_file import DatabaseFile
 from ovos_memory.core.sqlite_memory import MemoryDatabase
@@ -119,7 +119,12 @@ class Database:
                 writer.execute("COMMIT")
 
     def migrate(
-        self, component: str, migrations: Sequence[Migration], *, before: BeforeMigrate | None = None
+        self,
+        component: str,
+        migrations: Sequence[Migration],
+        *,
+        before: BeforeMigrate | None = None,
+        probes: Sequence[str] = (),
     ) -> None:
         """Bring one component's tables up to date; a file may hold the tables of several.
 
@@ -130,14 +135,25 @@ class Database:
             component: Its name within the file.
             migrations: All its steps, oldest first.
             before: Called in the transaction before the first outstanding step.
+            probes: Statements that cost nothing and only work on the tables that the last step leaves: a file
+                whose schema is damaged is found, and set aside, before anything is written to it.
 
         Raises:
             StoreTooNew: The file knows more steps than we do; it stays untouched.
             StoreError: It cannot be opened or written.
         """
-        self._schema.add(component, migrations, before)
+        self._schema.add(component, migrations, before, probes)
+        try:
+            self._bring_up(component)
+        except IndexDamaged:
+            raise
+        except StoreDamaged:  # it has been set aside
+            self._bring_up(component)
+
+    def _bring_up(self, component: str) -> None:
         with self.read() as connection:
             is_outstanding = component in self._schema.outstanding(connection)
+            self._schema.verify(connection)
         if is_outstanding:
             with self.write() as connection:
                 self._schema.run(connection, component)

@@ -17,6 +17,8 @@ from ovos_memory.core.errors import (
 _PERM, _BUSY, _LOCKED, _NOMEM, _READONLY, _IOERR = 3, 5, 6, 7, 8, 10
 _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOLFS, _AUTH, _NOTADB = 11, 13, 14, 15, 22, 23, 26
 _CORRUPT_VTAB = 267
+_UNREADABLE_FORMAT = "unsupported file format"
+"""What a damaged header says; SQLite has no code of its own for it."""
 
 _BY_TEXT = (
     ("is locked", _BUSY),
@@ -32,6 +34,12 @@ _BY_TEXT = (
     ("access permission denied", _PERM),
     ("out of memory", _NOMEM),
 )
+
+
+class NotOurTables(sqlite3.DatabaseError):
+    """The schema can be read and does not describe the tables that were noted as made: the file is damaged."""
+
+    sqlite_errorcode = _CORRUPT
 
 
 def result_code(error: sqlite3.Error) -> int:
@@ -58,7 +66,7 @@ def meaning(error: sqlite3.Error, path: Path | str, plugin: str) -> OvosMemoryEr
         return IndexDamaged(
             f"{where}: a search index in it is damaged; the documents are not, rebuild the index"
         )
-    if primary in (_CORRUPT, _NOTADB):
+    if primary in (_CORRUPT, _NOTADB) or _UNREADABLE_FORMAT in str(error).lower():
         return StoreDamaged(f"{where} is damaged or no database")
     if primary == _READONLY:
         return StoreUnavailable(f"{where} cannot be written; make file and folder writable for this user")

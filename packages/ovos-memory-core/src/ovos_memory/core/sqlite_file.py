@@ -15,7 +15,7 @@ from ovos_utils.log import LOG
 from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreLocked, StoreUnavailable
 from ovos_memory.core.files import file_id, folder_lock, make_private_folder, set_aside
 from ovos_memory.core.shared import ProcessLock
-from ovos_memory.core.sqlite_errors import meaning
+from ovos_memory.core.sqlite_errors import NotOurTables, meaning
 from ovos_memory.core.sqlite_open import (
     Connect,
     Connection,
@@ -187,6 +187,10 @@ class DatabaseFile:
             self._migrate(pool)
         except sqlite3.Error as error:
             self.raise_for(error, pool)
+        except (
+            UnicodeDecodeError
+        ) as error:  # of Python's module, which reads SQLite's message about a damaged name
+            self.raise_for(NotOurTables(str(error)), pool)
         except BaseException:
             pool.retire()
             raise
@@ -195,6 +199,7 @@ class DatabaseFile:
     def _migrate(self, pool: Pool) -> None:
         if pool.writer is not None:
             self._schema.run_all(pool.writer)
+            self._schema.verify(pool.writer)
         elif self._schema.outstanding(pool.idle[0]):
             raise StoreUnavailable(
                 f"{self._plugin}: {self._path} is of an older version and cannot be written;"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ovos_memory.core.errors import StoreTooNew, StoreUnavailable
-from ovos_memory.core.sqlite_errors import meaning
+from ovos_memory.core.sqlite_errors import NotOurTables, meaning
 from ovos_memory.core.sqlite_open import FILE_FORMAT
 
 _TABLE = "ovos_memory_components"
@@ -16,6 +17,12 @@ Migration = Callable[[sqlite3.Connection], None]
 """One step of a schema; runs inside the write transaction that also notes it as done."""
 BeforeMigrate = Callable[[sqlite3.Connection, "Path | str"], None]
 """Runs in that transaction before the first outstanding step, with the path: the moment for a backup."""
+
+
+class _Component(NamedTuple):
+    migrations: tuple[Migration, ...]
+    before: BeforeMigrate | None
+    probes: tuple[str, ...]
 
 
 class Schema:
@@ -29,11 +36,24 @@ class Schema:
     def __init__(self, path: Path | str, plugin: str) -> None:
         self._path = path
         self._plugin = plugin
-        self._components: dict[str, tuple[tuple[Migration, ...], BeforeMigrate | None]] = {}
+        self._components: dict[str, _Component] = {}
 
-    def add(self, component: str, migrations: Sequence[Migration], before: BeforeMigrate | None) -> None:
-        """Make a component known; a later call for the same name replaces the earlier one."""
-        self._components[component] = (tuple(migrations), before)
+    def add(
+        self,
+        component: str,
+        migrations: Sequence[Migration],
+        before: BeforeMigrate | None = None,
+        probes: Sequence[str] = (),
+    ) -> None:
+        """Make a component known; a later call for the same name replaces the earlier one.
+
+        Args:
+            component: Its name within the file.
+            migrations: All its steps, oldest first.
+            before: Called before the first outstanding step.
+            probes: Statements that work when the tables are what the last step leaves, and cost nothing.
+        """
+        self._components[component] = _Component(tuple(migrations), before, tuple(probes))
 
     def outstanding(self, connection: sqlite3.Connection) -> list[str]:
         """Return the components whose tables are not up to date.
@@ -42,6 +62,18 @@ class Schema:
             StoreTooNew: The file knows more steps of one than we do.
         """
         return [name for name in list(self._components) if self._steps_left(connection, name) > 0]
+
+    def verify(self, connection: sqlite3.Connection) -> None:
+        """Look whether the tables that are noted as made are there, with the columns that they were made with.
+
+        Damage within the schema's own text may leave a database that SQLite finds faultless.
+
+        Raises:
+            NotOurTables: They are not.
+        """
+        for name, component in list(self._components.items()):
+            if self._steps_left(connection, name) <= 0 and not self._fits(connection, component):
+                raise NotOurTables(f"the tables of {name} are not what they were made as")
 
     def run_all(self, connection: sqlite3.Connection) -> None:
         """Run what is outstanding, on a connection that nobody else has seen yet.
@@ -70,8 +102,10 @@ class Schema:
         left = self._steps_left(connection, component)
         if left <= 0:
             return  # another process was faster
-        migrations, before = self._components[component]
-        if before is not None:
+        migrations, before, probes = self._components[component]
+        if probes and self._fits(connection, self._components[component]):
+            left = 0  # only the note is lost: what the steps would make is there
+        elif before is not None:
             before(connection, self._path)
         try:
             connection.execute(
@@ -92,8 +126,18 @@ class Schema:
                 " name another path"
             ) from error
 
+    def _fits(self, connection: sqlite3.Connection, component: _Component) -> bool:
+        try:
+            for probe in component.probes:
+                connection.execute(probe).fetchone()
+        except sqlite3.OperationalError as error:
+            if meaning(error, self._path, self._plugin) is not None:
+                raise
+            return False
+        return True
+
     def _steps_left(self, connection: sqlite3.Connection, component: str) -> int:
-        known, done = len(self._components[component][0]), _steps_done(connection, component)
+        known, done = len(self._components[component].migrations), _steps_done(connection, component)
         if done > known:
             raise StoreTooNew(
                 f"{self._plugin}: {self._path} was written by a newer version ({component} {done},"
@@ -108,5 +152,12 @@ def _steps_done(connection: sqlite3.Connection, component: str) -> int:
         is None
     ):
         return 0
-    row = connection.execute(f"SELECT steps FROM {_TABLE} WHERE name=?", (component,)).fetchone()
-    return 0 if row is None else int(row[0])
+    try:
+        row = connection.execute(f"SELECT steps FROM {_TABLE} WHERE name=?", (component,)).fetchone()
+        return 0 if row is None else int(row[0])
+    except sqlite3.OperationalError as error:
+        if "no such column" not in str(error):
+            raise
+        raise NotOurTables(f"{_TABLE} has other columns") from error
+    except (ValueError, TypeError) as error:
+        raise NotOurTables(f"{_TABLE} holds no number of steps") from error

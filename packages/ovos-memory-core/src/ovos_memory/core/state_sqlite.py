@@ -48,7 +48,8 @@ class SqliteState:
         self._plugin = plugin
         self._convert_1x = convert_1x
         self._is_told = False
-        self.database.migrate(self._table, [self._create], before=self._keep_copy)
+        probes = [f"SELECT session, record FROM {self._table} LIMIT 0"]
+        self.database.migrate(self._table, [self._create], before=self._keep_copy, probes=probes)
 
     # ------------------------------------------------------------------ the store
     def load(self, session_id: str, *, wait_s: float = WAIT_S) -> Record | None:
