@@ -49,7 +49,7 @@ def search(bench: Bench) -> list[Row]:
 def bare_vectors(memory: LocalRAGMemory) -> Callable[[str], object]:
     """Return a function that embeds a text, multiplies all vectors of a memory with it and takes the best five."""
     index = memory._source.index()
-    model = index.model()
+    model = index.current.loaded()
     with index.ledger.database.read() as connection:
         blobs = connection.execute(
             f"SELECT vector FROM {index.table._p}vectors WHERE model=? ORDER BY seq", (model.id,)

@@ -127,7 +127,7 @@ def filled(bench: Bench, folder: Path, count: int, *, has_store: bool = True) ->
     memory = LocalRAGMemory(config)
     memory.update_history(pair("the first", "noted"), "s")
     index, ledger = memory._source.index(), memory.journal.ledger
-    model = index.model()
+    model = index.current.loaded()
     with ledger.database.write(60) as connection:
         for n, vector in enumerate(_unit(np.random.default_rng(2), count - 1)):
             exchange = Exchange(*bench.corpus.exchange(n), ())
@@ -144,7 +144,7 @@ def bare_query(memory: LocalRAGMemory) -> Callable[[str], object]:
     """Return a function that embeds a text and asks the collection of a memory, and does nothing else."""
     index = memory._source.index()
     assert index.mirror is not None
-    store, collection = index.mirror.open(index.model())
+    store, collection = index.mirror.open(index.current.loaded())
     plain = store._db.get_collection(collection)
 
     def ask(text: str) -> object:

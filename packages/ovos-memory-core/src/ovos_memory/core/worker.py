@@ -15,10 +15,11 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.consumer import Consumer
 from ovos_memory.core.errors import DocumentGone, ModelUnavailable, StoreError
 from ovos_memory.core.ledger_queue import LedgerQueue
 from ovos_memory.core.shared import ProcessLock, living
@@ -40,38 +41,6 @@ SETTLE_S = 0.1
 comes with it is handled together.  Who waits for it (:meth:`Worker.drain`) does not wait for this."""
 _numbers = itertools.count()
 _workers: weakref.WeakSet[Worker[Any]] = weakref.WeakSet()
-
-
-class Consumer(Protocol[R]):
-    """Who does the work on documents.
-
-    Attributes:
-        name: Names the consumer within the ledger (``facts``, ``summary``, ``vectors``).
-        fingerprint: With what it works; another one makes all documents pending again.
-        lease_s: Seconds that one call of :meth:`handle` may take.
-    """
-
-    name: str
-    fingerprint: str
-    lease_s: float
-
-    def ready_in_s(self) -> float:
-        """Return the seconds until work makes sense (a model pauses); 0: now."""
-
-    def choose(self, claimed: Sequence[Document]) -> Sequence[Document]:
-        """Return the claimed documents that are handled together, the first among them; others wait."""
-
-    def handle(self, documents: Sequence[Document]) -> R:
-        """Do the slow part.  No transaction is open, and nothing is stored yet.
-
-        Raises:
-            ModelUnavailable: Not now; the documents stay pending and no failure counts.
-            Exception: These documents cannot be handled: of several a smaller part is tried, of a single one
-                the fifth failure parks it.
-        """
-
-    def keep(self, documents: Sequence[Document], result: R) -> None:
-        """Store the result of documents that are still there, and mark them done."""
 
 
 class Worker(Generic[R]):

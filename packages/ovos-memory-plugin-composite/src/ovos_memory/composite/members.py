@@ -196,25 +196,6 @@ def member_names(members: Sequence[MemberSettings], *, plugin: str) -> list[str]
     return names
 
 
-def primary_names(settings: CompositeSettings, *, plugin: str) -> list[str]:
-    """Return the members that `primary` may mean, a name before a module; ``[]`` when it is not set.
-
-    Raises:
-        ConfigError: It means none of the members.
-    """
-    if settings.primary is None or not settings.members:
-        return []
-    names = member_names(settings.members, plugin=plugin)
-    if settings.primary in names:
-        return [settings.primary]
-    found = [
-        name for name, entry in zip(names, settings.members, strict=True) if entry.module == settings.primary
-    ]
-    if not found:
-        raise ConfigError(f"{plugin}: primary must be one of {', '.join(names)}, got {settings.primary!r}")
-    return found
-
-
 def _free_name(module: str, *, taken: set[str]) -> str:
     name, number = module, 2
     while name in taken:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
-from ovos_utils.log import LOG
 
 from ovos_memory.composite.explaining import ExplainedMembers
 from ovos_memory.composite.managing import ManagedMembers
-from ovos_memory.composite.members import Member, load_members, primary_names
+from ovos_memory.composite.members import Member, load_members
 from ovos_memory.composite.named_time import with_named_time
+from ovos_memory.composite.primary import choose_primary, primary_names, warn_of_no_turns
 from ovos_memory.composite.rounds import Round
 from ovos_memory.core.errors import ConfigError
 from ovos_memory.core.exchanges import copy_message, is_answered, session_key, window
@@ -64,7 +64,9 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
             )
         finally:
             _building.is_active = False
-        self._primary = self._choose_primary(candidates)
+        self._primary = choose_primary(
+            self.members, candidates, wanted=self.settings.primary, plugin=self.plugin_name
+        )
         self._is_primary_proven = self.settings.primary is not None or self._primary is None
 
     @classmethod
@@ -276,35 +278,10 @@ class CompositeMemory(ManagedMembers, ExplainedMembers, RecallingMemory):
             if (member.is_told_session if owner is None else owner == session_id)
         ]
 
-    def _choose_primary(self, candidates: Sequence[str]) -> Member | None:
-        """Return the member whose history is used, and say so when that is not what one would expect."""
-        for member in self.members:
-            if member.name in candidates:
-                return member
-        first = self.members[0] if self.members else None
-        if self.settings.primary is not None:
-            LOG.warning(
-                "%s: primary '%s' did not load; the history comes from '%s'",
-                self.plugin_name,
-                self.settings.primary,
-                first.name if first else "nowhere",
-            )
-        if first is not None and not first.keeps_turns:
-            self._warn_of_no_turns(first)
-        return first
-
     def _prove_primary(self, messages: Sequence[AgentMessage], session_id: str) -> None:
         """Look once whether the default primary keeps turns at all; nothing else would tell."""
         if self._primary is None or not is_answered(messages):
             return
         self._is_primary_proven = True
         if self._primary.keeps_turns and not self._window(session_id):
-            self._warn_of_no_turns(self._primary)
-
-    def _warn_of_no_turns(self, member: Member) -> None:
-        LOG.warning(
-            "%s: '%s' is the history source and keeps no turns, so contexts hold no history; "
-            "set `primary` to a member that keeps them",
-            self.plugin_name,
-            member.name,
-        )
+            warn_of_no_turns(self._primary, plugin=self.plugin_name)

@@ -14,9 +14,9 @@ from ovos_memory.core.render import fenced, listed
 from ovos_memory.core.text import truncate
 
 if TYPE_CHECKING:
+    from ovos_memory.core.consumer import Consumer
     from ovos_memory.core.llm.managing import Derived
     from ovos_memory.core.llm.workplace import Workplace
-    from ovos_memory.core.worker import Consumer
     from ovos_memory.entity.facts import Fact
     from ovos_memory.entity.settings import EntitySettings
     from ovos_memory.entity.store import FactStore

@@ -47,7 +47,7 @@ def ranked_hits(
     Raises:
         OvosMemoryError: The model or the ledger cannot be used.
     """
-    model = index.model()
+    model = index.current.loaded()
     index.boundary.call("index", lambda: index.embed_leftovers(model), lambda: None)
     search = _Search(index, model, vector, session_id, top_k, neighbour_weight)
     found = None

@@ -31,7 +31,7 @@ class VectorConsumer:
     @property
     def fingerprint(self) -> str:
         """The model's; that of the last one known while none is loaded."""
-        return self._index.fingerprint()
+        return self._index.current.fingerprint()
 
     def ready_in_s(self) -> float:
         """Return the seconds until the model may be there."""

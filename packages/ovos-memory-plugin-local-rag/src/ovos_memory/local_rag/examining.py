@@ -46,7 +46,7 @@ def examine(source: IndexSource, *, plugin: str, is_offline: bool) -> Iterator[T
 
 
 def _vectors(index: VectorIndex, plugin: str) -> Iterator[Trouble]:
-    last, loaded = index.fingerprints()
+    last, loaded = index.current.fingerprints()
     total = index.ledger.count()
     if last and loaded is None and total:
         what = f"the embeddings model is another one than before, and {total} exchanges have no vectors of it"

@@ -19,6 +19,7 @@ from ovos_memory.core.worker import Worker
 from ovos_memory.local_rag.background import Background
 from ovos_memory.local_rag.common_words import CommonWords
 from ovos_memory.local_rag.consumer import CONSUMER, VectorConsumer
+from ovos_memory.local_rag.current_model import WRITE_WAIT_S, CurrentModel
 from ovos_memory.local_rag.exact import ExactSearch
 from ovos_memory.local_rag.patience import OwnThread
 from ovos_memory.local_rag.takeover import take_over_1x
@@ -35,7 +36,6 @@ EMBEDDED_IN_SEARCH = 8
 """Exchanges without vectors that a search embeds itself, the newest ones."""
 PUSHED_AT_ONCE = 500
 """Vectors handed over to the store before a call returns; more go behind it."""
-_WRITE_WAIT_S = 10.0
 _UNCLEAN = "unclean"
 """Fact of the ledger: deleted texts may still be in the vector store's files."""
 _BATCH = 32
@@ -78,6 +78,7 @@ class VectorIndex:
         )
         """Where everything that asks the store runs: one that hangs holds up nobody for longer than a turn waits."""
         self.exact = ExactSearch(ledger.database, table)
+        self.current = CurrentModel(ledger, table, embedder, begin=self._begin)
         self.boundary = Boundary(plugin, clock=clock, sink=ledger.note_failure)
         self.plugin = plugin
         self._clock = clock
@@ -87,7 +88,6 @@ class VectorIndex:
         self._taking_over = ProcessLock()
         self._pushing = Background("memory-vector-store")
         self._refused: LruDict[tuple[str, int], bool] = LruDict(1_000)
-        self._told_models: set[int] = set()
 
     def now(self) -> float:
         """Return epoch seconds."""
@@ -97,34 +97,8 @@ class VectorIndex:
         """Say that documents wait for their vectors."""
         self._worker.wake()
 
-    # ------------------------------------------------------------------ the model
-    def model(self) -> Model:
-        """Return the model that is loaded, entered into the ledger when it is new there.
-
-        Raises:
-            OvosMemoryError: It cannot be loaded, or the ledger not be written.
-        """
-        probe = self.embedder.probe()
-        database = self.ledger.database
-        with database.read() as connection:
-            model = self.table.find_model(connection, probe)
-        if model is None:
-            with database.write(_WRITE_WAIT_S) as connection:
-                model = self.table.add_model(connection, probe)
-                self.table.set_meta(connection, "fingerprint", model.fingerprint)
-        if model.id not in self._told_models:
-            self._told_models.add(model.id)
-            self._begin(model)
-        return model
-
-    def _begin(self, model: Model) -> None:
-        """Say once how much has still to be embedded, and begin with it."""
-        with self.ledger.database.read() as connection:
-            is_other = self.table.meta(connection, "fingerprint") != model.fingerprint
-        if is_other:
-            with self.ledger.database.write(_WRITE_WAIT_S) as connection:
-                self.table.set_meta(connection, "fingerprint", model.fingerprint)
-        left = self.ledger.pending_count(CONSUMER, model.fingerprint)
+    def _begin(self, model: Model, left: int) -> None:
+        """Begin with what a model that has just become the current one has still to embed."""
         if left > EMBEDDED_IN_SEARCH or (left and model.id > 1):
             LOG.warning(
                 "%s: %d exchanges have no vectors of this embeddings model yet; they are embedded in the"
@@ -133,25 +107,6 @@ class VectorIndex:
                 left,
             )
             self._worker.wake()
-
-    def fingerprints(self) -> tuple[str, str | None]:
-        """Return the fingerprint of the last model (``""``: none yet) and of the loaded one, ``None``: a new one.
-
-        Unlike :meth:`model` it enters nothing, and begins nothing.
-        """
-        with self.ledger.database.read() as connection:
-            last = self.table.meta(connection, "fingerprint") or ""
-            if not self.embedder.is_ready:
-                return last, last
-            model = self.table.find_model(connection, self.embedder.probe())
-        return last, None if model is None else model.fingerprint
-
-    def fingerprint(self) -> str:
-        """Return the fingerprint of the model in use, or of the last one while none is loaded."""
-        if self.embedder.is_ready:
-            return self.model().fingerprint
-        with self.ledger.database.read() as connection:
-            return self.table.meta(connection, "fingerprint") or ""
 
     # ------------------------------------------------------------------ making vectors
     def embed(self, documents: Sequence[Document], *, must_all_work: bool = False) -> list[list[Floats]]:
@@ -189,9 +144,9 @@ class VectorIndex:
         Raises:
             StoreError: The ledger cannot be written.
         """
-        model = self.model()
+        model = self.current.loaded()
         pairs = [(document, made) for document, made in zip(documents, vectors, strict=True) if made]
-        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+        with self.ledger.database.write(WRITE_WAIT_S) as connection:
             gone = self.ledger.done(CONSUMER, model.fingerprint, [d for d, _ in pairs], connection=connection)
             changed = {(document.id, document.change) for document in gone}
             for document, made in pairs:
@@ -246,7 +201,7 @@ class VectorIndex:
 
     def _push(self) -> bool:
         assert self.mirror is not None
-        model = self.model()
+        model = self.current.loaded()
         with self._taking_over:
             # Before anything of ours is in the store: two threads at once would take our rows for those of 1.x.
             take_over_1x(self, model)
@@ -263,18 +218,10 @@ class VectorIndex:
 
     def push_removals(self) -> None:
         """Let the store delete what is gone; a failure is noted and tried again later."""
-        model = self._known_model()
+        model = self.current.last()
         if self.mirror is not None and model is not None:
             hand_over = partial(self.beside.run, partial(self._hand_over, model))
             self.boundary.call("vector store", hand_over, lambda: True)
-
-    def _known_model(self) -> Model | None:
-        """Return the model that was in use last, without loading it: to delete vectors it is not needed."""
-        if self.embedder.is_ready:
-            return self.model()
-        with self.ledger.database.read() as connection:
-            fingerprint = self.table.meta(connection, "fingerprint")
-            return self.table.model_of(connection, fingerprint) if fingerprint else None
 
     def push_all(self) -> None:
         """Hand everything over; runs behind the conversation, and goes on where it was stopped."""
@@ -295,7 +242,7 @@ class VectorIndex:
             OvosMemoryError: Something is not there; it is tried again when it is needed.
         """
         self.embedder.ensure()
-        model = self.model()
+        model = self.current.loaded()
         if self.mirror is not None:
             self._push_beside()
         if self.ledger.pending_count(CONSUMER, model.fingerprint):
@@ -303,7 +250,7 @@ class VectorIndex:
 
     def drain(self, timeout_s: float) -> None:
         """Wait for background work, at most ``timeout_s`` seconds."""
-        if self.ledger.pending_count(CONSUMER, self.fingerprint()):
+        if self.ledger.pending_count(CONSUMER, self.current.fingerprint()):
             self._worker.drain(timeout_s)
         self._pushing.join(timeout_s)
 
@@ -318,8 +265,8 @@ class VectorIndex:
         mirror = self.mirror
         if mirror is None:
             return []
-        model = self._known_model() or self.model()
-        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+        model = self.current.last() or self.current.loaded()
+        with self.ledger.database.write(WRITE_WAIT_S) as connection:
             self.table.set_meta(connection, _UNCLEAN, "yes")
         removed = self.beside.run(lambda: mirror.scrub(model))
         self._note_clean()
@@ -330,14 +277,14 @@ class VectorIndex:
         return removed
 
     def _note_clean(self) -> None:
-        with self.ledger.database.write(_WRITE_WAIT_S) as connection:
+        with self.ledger.database.write(WRITE_WAIT_S) as connection:
             self.table.set_meta(connection, _UNCLEAN, "no")
 
     def health(self) -> dict[str, Any]:
         """Return what waits, what was given up and what failed."""
         waiting = parked = None
         with contextlib.suppress(OvosMemoryError):
-            fingerprint = self.fingerprint()
+            fingerprint = self.current.fingerprint()
             waiting = self.ledger.pending_count(CONSUMER, fingerprint)
             parked = self.ledger.parked(CONSUMER, fingerprint)
         operations = {**self._worker.boundary.counts(), **self.boundary.counts()}

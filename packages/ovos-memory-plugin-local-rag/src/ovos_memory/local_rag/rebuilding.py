@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ovos_memory.core.types import Document
+from ovos_memory.local_rag.current_model import WRITE_WAIT_S
 
 if TYPE_CHECKING:
     from ovos_memory.local_rag.index import VectorIndex
 
 _BATCH = 32
-_WRITE_WAIT_S = 10.0
 
 
 def rebuild(index: VectorIndex, progress: Callable[[int, int], None] | None = None) -> int:
@@ -26,7 +26,7 @@ def rebuild(index: VectorIndex, progress: Callable[[int, int], None] | None = No
     Raises:
         OvosMemoryError: The model or the ledger cannot be used.
     """
-    model = index.model()
+    model = index.current.loaded()
     index.try_refused_again()
     with index.ledger.database.read() as connection:
         start = index.table.rebuilt_until(connection, model)
@@ -36,7 +36,7 @@ def rebuild(index: VectorIndex, progress: Callable[[int, int], None] | None = No
         index.keep(batch, index.embed(batch), rebuilt_until=batch[-1].row + 1)
         if progress is not None:
             progress(min(total - left + count, total), total)
-    with index.ledger.database.write(_WRITE_WAIT_S) as connection:
+    with index.ledger.database.write(WRITE_WAIT_S) as connection:
         index.table.forget_pushes(connection, model)
         index.table.note_rebuilt(connection, model, 0)
     if index.mirror is not None:

@@ -14,9 +14,9 @@ from ovos_memory.core.render import fenced
 from ovos_memory.core.text import session_tag
 
 if TYPE_CHECKING:
+    from ovos_memory.core.consumer import Consumer
     from ovos_memory.core.llm.managing import Derived
     from ovos_memory.core.llm.workplace import Workplace
-    from ovos_memory.core.worker import Consumer
     from ovos_memory.longterm.record import SummaryRecord
     from ovos_memory.longterm.settings import LongTermSettings
 

@@ -18,12 +18,12 @@ from ovos_memory.core.plain import PlainMemory
 from ovos_memory.core.shared import acquire, release
 
 if TYPE_CHECKING:
+    from ovos_memory.core.consumer import Consumer
     from ovos_memory.core.llm.client import Chat
     from ovos_memory.core.llm.managing import Derived
     from ovos_memory.core.llm.settings import ModelMemorySettings
     from ovos_memory.core.llm.workplace import Workplace
     from ovos_memory.core.management import Keeper
-    from ovos_memory.core.worker import Consumer
 
 
 class ModelMemory(ManagedMemory, PlainMemory):

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_utils.log import LOG
 
+from ovos_memory.core.consumer import Consumer
 from ovos_memory.core.files import remove_copies
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.paths import IN_MEMORY
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.types import Document
-from ovos_memory.core.worker import Consumer, Worker
+from ovos_memory.core.worker import Worker
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.client import Chat
