@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import math
 import os
 import shutil
 import statistics
@@ -216,9 +217,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that a share of all does not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    """Return the least value that so great a share (0..1] of all does not exceed: the nearest rank."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
 def side_by_side(*functions: Callable[[int], object], rounds: int) -> list[float]:

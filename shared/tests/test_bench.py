@@ -160,7 +160,8 @@ def test_a_row_says_whether_its_target_is_met(row, is_met, shown):
 
 
 def test_percentiles():
-    assert percentile(list(range(100)), 0.95) == 95
+    assert percentile(list(range(1, 101)), 0.95) == 95  # 95 of 100 are not above it
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert percentile([4.0], 0.99) == 4.0
 
 

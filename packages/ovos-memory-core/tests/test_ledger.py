@@ -187,6 +187,16 @@ def test_sessions_never_blend(ledger: SqliteLedger):
     assert len({d.id for d in ledger.documents()}) == ledger.count() == 2 * len(HARD_SESSIONS)
 
 
+def test_documents_of_many_sessions_come_in_the_order_in_which_they_are_asked_for(ledger: SqliteLedger):
+    for number in range(600):
+        ledger.append(f"s{number % 7}", said(f"q{number}", "a"), created_at=1.0)
+    ids = [f"s{number % 7}_{number // 7}" for number in reversed(range(600))]
+
+    found = ledger.get_many([*ids, "s0_0", "s0_600"])
+
+    assert [document.question for document in found] == [*(f"q{n}" for n in reversed(range(600))), "q0"]
+
+
 @pytest.mark.parametrize(
     "identifier",
     ["", "s", "s_", "s_-1", "s_01", "s_1.0", "s_ 1", "s_\u0661", "s_" + "9" * 19, "s_" + "9" * 5000, "s_2"],

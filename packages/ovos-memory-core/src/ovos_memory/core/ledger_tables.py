@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from ovos_memory.core.sqlite import WAIT_S, Database
 
-_COLUMNS = "d.row, s.id, d.n, d.question, d.answer, d.messages, d.text, d.metadata, d.created_at, d.change"
+COLUMNS = "d.row, s.id, d.n, d.question, d.answer, d.messages, d.text, d.metadata, d.created_at, d.change"
+"""What makes a document, of a document ``d`` and its session ``s``."""
 
 _TABLES = """
 CREATE TABLE {p}clock (
@@ -71,7 +72,7 @@ class LedgerTables:
         self.documents_table = f"{prefix}documents"
         self.sessions_table = f"{prefix}sessions"
         self._select = (
-            f"SELECT {_COLUMNS} FROM {prefix}documents d JOIN {prefix}sessions s ON s.key = d.session"
+            f"SELECT {COLUMNS} FROM {prefix}documents d JOIN {prefix}sessions s ON s.key = d.session"
         )
         probes = [probe.format(p=prefix) for probe in _PROBES]
         database.migrate(f"ledger:{prefix}", [self._create], probes=probes)

@@ -57,8 +57,8 @@ class Member:
         self.memory = memory
         self.boundary = Boundary(f"{plugin}: member '{name}'", clock=clock)
         self.gate = Gate(on_late_failure=lambda error: self.boundary.failed("late_call", error))
-        self.usual_s: dict[str, float] = {}
-        """By operation, what it has taken lately."""
+        self.usual_wait_s: dict[str, float] = {}
+        """By operation, how long it has waited lately, for a model, a disk or a server, without computing itself."""
         self.is_retriever = self._has("search")
         self.is_writable = self._has("update_history")
         self.keeps_turns = self._has("get_history") and getattr(memory, "keeps_turns", True) is not False
@@ -80,14 +80,14 @@ class Member:
         return not (self.is_retriever and isinstance(memory, RecallingMemory) and not memory.system_prompt)
 
     def timed(self, operation: str, question: Callable[[Member], R]) -> R:
-        """Return the answer to a question, and note what it took."""
-        start = time.monotonic()
+        """Return the answer to a question, and note how long it waited for it."""
+        start, computed_s = time.monotonic(), time.thread_time()
         try:
             return question(self)
         finally:
-            took_s = time.monotonic() - start
-            usual_s = self.usual_s.get(operation, took_s)
-            self.usual_s[operation] = usual_s + 0.25 * (took_s - usual_s)
+            waited_s = max(0.0, time.monotonic() - start - (time.thread_time() - computed_s))
+            usual_s = self.usual_wait_s.get(operation, waited_s)
+            self.usual_wait_s[operation] = usual_s + 0.25 * (waited_s - usual_s)
 
     def search(self, query: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         """Return its hits, best first."""

@@ -15,14 +15,18 @@ from ovos_memory.composite.members import Member
 R = TypeVar("R")
 
 HEAD_START_S = 0.0005
-"""What the slowest member has before the others begin: it mostly waits, for a model, a disk or a server, and begins to
+"""What the member that waits longest has before the others begin: for a model, a disk or a server, and it begins to
 wait so much later when it has to share Python's one lock with them from the first moment on."""
-_SLOW_S = 0.005
-"""A member that takes less is worth no head start."""
+_LONG_S = 0.003
+"""A member that waits less is worth no head start."""
 
 
 class Round(Generic[R]):
-    """Calls to members that are under way; the calls begin with the construction, the usually slowest first.
+    """Calls to members that are under way; the calls begin with the construction.
+
+    Who usually waits longest is called first.  Python's one lock is a machine that the calls pass through one after the
+    other, and the waiting what each needs afterwards: then this order ends soonest (Jackson, "Scheduling a Production
+    Line to Minimize Maximum Tardiness", 1955).
 
     Args:
         members: Whom to ask; the answers keep this order.
@@ -47,9 +51,9 @@ class Round(Generic[R]):
         self._session_id = session_id
         self._deadline = time.monotonic() + timeout_s
         begun: dict[int, tuple[Member, Call[R]]] = {}
-        asked = sorted(enumerate(members), key=lambda each: -each[1].usual_s.get(operation, 0.0))
+        asked = sorted(enumerate(members), key=lambda each: -each[1].usual_wait_s.get(operation, 0.0))
         for place, (position, member) in enumerate(asked):
-            if place == 1 and asked[0][1].usual_s.get(operation, 0.0) > _SLOW_S:
+            if place == 1 and asked[0][1].usual_wait_s.get(operation, 0.0) > _LONG_S:
                 time.sleep(HEAD_START_S)
             start = member.gate.start_or_hold if is_write else member.gate.start
             try:

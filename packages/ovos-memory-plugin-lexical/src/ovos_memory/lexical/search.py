@@ -28,7 +28,9 @@ LARGE_SHARE = 0.25
 """A session with at least that share of all documents is found by looking at all of them: FTS5 walks two long lists
 together far more slowly than one."""
 MAX_CLOSELY = 32
-"""Candidates that are scored together with the exchanges around them."""
+"""Candidates that are scored together with the exchanges around them; four times what is wanted, where that is more."""
+_BEYOND = 64
+"""More than so many beyond what is wanted are not: none of them comes so far up."""
 MAX_WAITING = 256
 """Documents without an index entry that a search looks at, the newest, on either side of what is indexed."""
 
@@ -172,7 +174,9 @@ class Ranking:
         glance = self._finish(
             scorer, self._matching(), _beside_each_other(self._documents.values(), is_gapless=True)
         )
-        best = [found.row for found in glance[: max(MAX_CLOSELY, 4 * request.limit)]]
+        best = [
+            found.row for found in glance[: max(MAX_CLOSELY, min(4 * request.limit, request.limit + _BEYOND))]
+        ]
         beside = {**_beside_each_other(scope.waiting.values()), **index.neighbours(connection, best)}
         others = {row for row in best for row in beside.get(row, ()) if row not in self._profiles}
         self._load(index.tables.by_rows(connection, list(others)).values())
