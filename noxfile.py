@@ -277,7 +277,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def faults(session: nox.Session) -> None:
-    """Kills, full disks, locks, damage, hostile and odd input, load; `-- --write` fills the page's table."""
+    """Kills, full disks, locks, damage, odd input, load; `-- --seed random`, `-- --write` fills the page's table."""
     sync(session, "tests")
     chosen = ["-m", "faults", "--timeout=300", SIDE_BY_SIDE[0], *session.posargs]
     session.run("pytest", "shared/faults", *chosen, env=own_folders(session))
@@ -391,8 +391,11 @@ CI = (
     "alone",
     "demo",
     "together",
+    "evil",
     "slow",
+    "faults",
     "models",
+    "e2e",
     "tox",
 )
 

@@ -25,7 +25,7 @@ from faultlib.works import EXCHANGES, SECRET, forget, index, learn, named, take_
 from ovos_memory.testing.messages import pair
 
 pytestmark = pytest.mark.faults
-ROUNDS = 8
+ROUNDS = 12
 
 
 def deaths(
