@@ -38,11 +38,11 @@ def test_a_full_disk_loses_nothing(kind: str, account: Account, dice: random.Ran
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a file system with room for 600 KB."""
+    """Return a file system with room for 2 MB: what is held until there is room must fit, with the log it goes through."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("a file system cannot be mounted here: needs root with the right to mount")
