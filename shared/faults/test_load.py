@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import random
 import statistics
 import threading
 import time
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from faultlib.account import Account
 from faultlib.kinds import make, numbers, wait_until
 
+from ovos_memory.core.boundary import Boundary
+from ovos_memory.core.errors import OvosMemoryError
 from ovos_memory.testing.checks import check_context
 from ovos_memory.testing.messages import pair
 
@@ -115,6 +121,22 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@contextlib.contextmanager
+def no_fault_of_ours() -> Iterator[None]:
+    """Whatever fails, fails with an error that says why; any other one is a fault in the code, swallowed or not."""
+    faults: list[str] = []
+    failed = Boundary.failed
+
+    def noted(self: Boundary, operation: str, error: BaseException, **more: Any) -> None:
+        if not isinstance(error, OvosMemoryError):
+            faults.append("".join(traceback.format_exception(error)))
+        failed(self, operation, error, **more)
+
+    with mock.patch.object(Boundary, "failed", noted):
+        yield
+    assert not faults, faults[0]
+
+
 def soak(kind: str, folder: Path, seconds: float, seed: int) -> tuple[Traffic, dict[str, float]]:
     """Run traffic for a while and return what grew."""
     before = {"threads": threading.active_count(), "files": open_files()}
@@ -122,9 +144,10 @@ def soak(kind: str, folder: Path, seconds: float, seed: int) -> tuple[Traffic, d
     memory = make(kind, folder, settings)
     traffic = Traffic(memory, seed)
     began = time.monotonic()
-    traffic.run(began + seconds / 4)
-    first_bytes, threads = resident_bytes(), threading.active_count()
-    traffic.run(began + seconds)
+    with no_fault_of_ours():
+        traffic.run(began + seconds / 4)
+        first_bytes, threads = resident_bytes(), threading.active_count()
+        traffic.run(began + seconds)
     grown = {"bytes": float(resident_bytes() - first_bytes), "wal": 0.0}
     grown["threads"] = float(threading.active_count() - threads)
     for log in folder.rglob("*-wal"):

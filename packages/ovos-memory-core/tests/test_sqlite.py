@@ -19,7 +19,7 @@ import pytest
 
 from ovos_memory.core.errors import StoreLocked, StoreTooNew, StoreUnavailable
 from ovos_memory.core.sqlite import Database, open_database
-from ovos_memory.core.sqlite_open import Connection, backup_database_1x
+from ovos_memory.core.sqlite_open import Connection, backup_database_1x, connect
 from ovos_memory.core.sqlite_pool import KEPT_READERS, Pool
 
 PLUGIN = "ovos-memory-plugin-test"
@@ -417,6 +417,47 @@ def test_a_fork_during_a_write_leaves_child_and_parent_able_to_write(tmp_path: P
     statuses.append(in_child(lambda: add(database, "child")))
     assert statuses == [0, 0]
     assert notes(database) == ["parent", "child"]
+
+
+class _LendsAtOnce:
+    """A lock that lets another thread borrow whatever has become idle, the moment it is free."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self.borrowed: list[Connection | None] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *reason: object) -> None:
+        is_free = bool(self._pool.idle) and not self.borrowed
+        self._lock.release()
+        if is_free:
+            self.borrowed.append(None)
+            other = threading.Thread(
+                target=lambda: self.borrowed.append(self._pool.borrow(time.monotonic() + 1))
+            )
+            other.start()
+            other.join()
+
+
+def test_a_connection_that_is_lent_again_the_moment_it_comes_back_belongs_to_who_has_it(tmp_path: Path):
+    path = tmp_path / "m.db"
+    open_notes(path).close()
+    pool = Pool(path, None, "rw", connect)
+    pool.open(time.monotonic() + 1)
+    reader = pool.borrow(time.monotonic() + 1)
+    pool._lock = lock = _LendsAtOnce(pool)  # type: ignore[assignment]
+
+    assert reader is not None
+    pool.give_back(reader, is_usable=True)
+
+    assert lock.borrowed[1:] == [reader]
+    assert list(pool.lent) == [reader]
+    pool.give_back(reader, is_usable=True)
+    assert (pool.lent, pool._users) == ({}, [])
+    pool.retire()
 
 
 def test_forks_at_once_while_databases_are_opened_leave_the_parent_able_to_write(tmp_path: Path):

@@ -112,11 +112,12 @@ class Pool:
         """Take a reading connection back; ``is_usable`` says that it is in no transaction."""
         # An immutable file is never looked at again by its connection: the next reader needs a fresh one.
         is_usable = is_usable and self.mode != "immutable"
+        user = self.lent.pop(reader)  # before it is idle: then it may be lent again at once
         with self._lock:
             is_kept = is_usable and not self.is_retired and len(self.idle) < KEPT_READERS
             if is_kept:
                 self.idle.append(reader)
-        self._end(reader, is_kept=is_kept)
+        self._end(reader, user, is_kept=is_kept)
 
     def give_back_writer(self, writer: Connection) -> None:
         """Take the writing connection back, undoing a transaction that is still open."""
@@ -126,11 +127,12 @@ class Pool:
                 writer.execute("ROLLBACK")
         except sqlite3.Error:
             is_usable = False
+        user = self.lent.pop(writer)
         with self._lock:
             is_kept = is_usable and not self.is_retired
             if is_kept:
                 self.writer = writer
-        self._end(writer, is_kept=is_kept)
+        self._end(writer, user, is_kept=is_kept)
         self._checkpoints.committed()
 
     def checkpoint(self) -> None:
@@ -144,8 +146,7 @@ class Pool:
         if reader is not None:
             self.give_back(reader, is_usable=is_usable)
 
-    def _end(self, connection: Connection, *, is_kept: bool) -> None:
-        user = self.lent.pop(connection)
+    def _end(self, connection: Connection, user: int, *, is_kept: bool) -> None:
         if not is_kept:
             _close(connection)
         self._users.remove(user)
