@@ -44,7 +44,14 @@ def test_list_takes_all_conditions(rosie: Any, options: list[str], expected: int
 
 def test_list_of_nothing_ends_with_three(rosie: Any) -> None:
     assert rosie.run("list", "--query", "never said").code == 3
-    assert rosie.run("list", "--query", "ab").code == 1
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "--sessions"], ["list", "--json"], ["forget"]])
+@pytest.mark.parametrize("phrase", ["ab", " a ", ""])
+def test_a_phrase_that_is_too_short_is_a_wrong_call(rosie: Any, command: list[str], phrase: str) -> None:
+    done = rosie.run(*command, "--query", phrase)
+
+    assert (done.code, done.out) == (2, "") and "at least 3 characters" in done.err
 
 
 def test_list_shows_sessions(rosie: Any) -> None:

@@ -15,6 +15,7 @@ from ovos_memory.cli.options import (
     json_option,
     managed,
     memory_option,
+    query_option,
     session_option,
 )
 from ovos_memory.cli.output import Output, moment, one_line
@@ -65,7 +66,7 @@ def record_json(record: Record) -> dict[str, Any]:
 @click.command("list")
 @memory_option
 @session_option
-@click.option("-q", "--query", help="Only records that contain this phrase (3 characters or more).")
+@query_option("Only records that contain this phrase")
 @click.option("--before", type=Moment(), help="Only older ones: a date, epoch seconds, or an age as 30d.")
 @click.option("--after", type=Moment(), help="Only from then on.")
 @click.option("--sessions", "is_sessions", is_flag=True, help="List sessions instead of records.")
