@@ -184,7 +184,12 @@ def hit_json(hit: Any, rank: int) -> dict[str, Any]:
 @memory_option
 @json_option
 def stats(target: Target, is_json: bool) -> None:
-    """Count sessions and records, and tell how the memory is doing."""
+    """Count sessions and records, and tell how the memory is doing.
+
+    What waits, what was given up and the failures that stores have noted are those of every process.  All else of
+    health is this command's own, which opens the memory anew: what a running persona holds in RAM, a model that it
+    leaves alone for a while, and failures of members that note none, show in its log.
+    """
     out = Output(is_json=is_json)
     memory = managed(target)
     told = {**memory.stats(), "health": memory.health()}
