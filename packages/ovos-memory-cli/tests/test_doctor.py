@@ -114,6 +114,16 @@ def test_missing_plugins_members_and_keys(user: Any) -> None:
     assert "max_history" in found(Target("x", RECENCY, {"max_history": -3}))["settings"].what
 
 
+def test_a_placeholder_that_nobody_fills(user: Any) -> None:
+    block = {"db_path": str(user.home / "x.db"), "user_template": "{contxt} {utterance}"}
+
+    finding = found(Target("x", COMPOSITE, {"members": [{"module": LEXICAL, "config": block}]}))["template"]
+    assert (finding.level, finding.where) == ("problem", f"{COMPOSITE} > {LEXICAL}")
+    assert "user_template" in finding.what and "{contxt}" in finding.what and "{utterance}" in finding.remedy
+    block["user_template"] = '{context} as {"a": ["{}"]} {utterance}'
+    assert "template" not in found(Target("x", LEXICAL, block))
+
+
 def test_missing_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     block = Block(
         "x", "ovos-memory-plugin-local-rag", {"embeddings_plugin": "nowhere", "embeddings_db_plugin": None}

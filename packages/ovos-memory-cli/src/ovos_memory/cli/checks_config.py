@@ -60,12 +60,16 @@ def _installed(block: Block) -> Iterator[Trouble]:
 
 def _settings(block: Block) -> Iterator[Trouble]:
     from ovos_memory.core.settings import unknown_keys
+    from ovos_memory.core.templates import unknown_placeholders
 
     if block.error:
         yield problem("settings", block.where, block.error, "correct the key")
     if block.settings is not None:
         for path, remedy in unknown_keys(block.settings):
             yield problem("settings", block.where, f"unknown key '{path}' is ignored", remedy)
+        for path, unknown, known in unknown_placeholders(block.settings):
+            what = f"{path} has the unknown placeholder {unknown}, which stays in the text as it is"
+            yield problem("template", block.where, what, f"correct it; known: {known}")
 
 
 def _fts5(block: Block) -> Iterator[Trouble]:
