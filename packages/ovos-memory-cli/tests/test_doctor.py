@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ovos_memory.cli import checks_config, checks_models, checks_store
+from ovos_memory.cli import checks_config, checks_handlers, checks_models, checks_store
 from ovos_memory.cli.blocks import Block, blocks_of
 from ovos_memory.cli.checking import findings
 from ovos_memory.cli.target import Target
@@ -21,6 +21,7 @@ from ovos_memory.core.management_types import Trouble
 LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
 COMPOSITE = "ovos-memory-plugin-composite"
+HANDLER = "parrot-of-tests"
 
 
 def found(target: Target) -> dict[str, Trouble]:
@@ -46,6 +47,49 @@ def test_a_problem_ends_with_one_and_says_how_to_mend_it(user: Any) -> None:
     assert told[0]["level"] == "problem" and told[0]["remedy"]
 
 
+# ---------------------------------------------------------------------- who answers
+@pytest.mark.parametrize("key", ["handlers", "solvers"])
+def test_a_handler_that_is_not_installed(user: Any, key: str) -> None:
+    user.persona("Rosie", user.block(), **{"handlers": [], key: ["nobody", HANDLER]})
+
+    (finding,) = user.run("doctor", "--offline", "--json").json
+    assert (finding["check"], finding["level"]) == ("handlers", "problem") and "'nobody'" in finding["what"]
+    assert finding["remedy"] == "pip install nobody, or correct the name"
+
+
+@pytest.mark.parametrize("group", checks_handlers.GROUPS)
+def test_a_handler_of_every_kind_is_known(user: Any, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.install("mine", group)
+    monkeypatch.syspath_prepend(str(user.installed))
+
+    target = Target("Rosie", LEXICAL, {}, {"handlers": ["mine", "hers"]})
+    assert ["'hers'" in finding.what for finding in checks_handlers.handler_findings(target)] == [True]
+
+
+def test_the_package_of_a_chat_engine_is_named() -> None:
+    target = Target("Rosie", LEXICAL, {}, {"handlers": ["ovos-chat-gguf-plugin"]})
+
+    (finding,) = checks_handlers.handler_findings(target)
+    assert finding.remedy.startswith("pip install ovos-gguf-plugin, ")
+
+
+@pytest.mark.parametrize("persona", [{}, {"handlers": []}, {"handlers": None, "solvers": []}])
+def test_a_persona_that_nothing_answers_for(persona: dict[str, Any]) -> None:
+    (finding,) = checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, persona))
+
+    assert "no handlers" in finding.what and "refuses to load" in finding.what
+    assert '"handlers"' in finding.remedy
+    assert not list(checks_handlers.handler_findings(Target(LEXICAL, LEXICAL)))  # a plugin alone
+
+
+def test_handlers_that_are_no_list(user: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(user.installed))
+
+    (finding,) = checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, {"handlers": HANDLER}))
+    assert "list of names, got str" in finding.what
+
+
+# ---------------------------------------------------------------------- what it is told
 @pytest.mark.parametrize(
     ("config", "inject_mode", "is_problem"),
     [
