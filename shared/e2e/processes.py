@@ -79,6 +79,7 @@ def model_server(model: Path, log: Path) -> Iterator[str]:
     """Serve a GGUF model; yields the base of its OpenAI-compatible API."""
     port = free_port()
     command = f"-m llama_cpp.server --model {model} --host 127.0.0.1 --port {port} --n_ctx 2048"
+    command += " --model_alias llama3.2"  # as the set-up page names it; doctor asks whether the server has it
     threads = "--n_threads 1 --n_threads_batch 1 --interrupt_requests false"
     url = f"http://127.0.0.1:{port}/v1"
     with running(

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ovos_plugin_manager.utils as opm
 import pytest
+from ovos_persona.solvers import get_utterance_handler_plugins
 
+from ovos_memory.cli import checks_handlers
 from ovos_memory.cli.checking import findings
 from ovos_memory.cli.target import Target
 from ovos_memory.core.management_types import Trouble
@@ -22,13 +25,18 @@ RAG = "ovos-memory-plugin-local-rag"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Household]:
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as server:
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FakeServer) -> Household:
     for name in ("CONFIG", "DATA", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    with FakeServer() as server:
-        home = Household(tmp_path, facts_url=server.url, summary_url=server.url, chat_url=server.url)
-        monkeypatch.syspath_prepend(str(home.installed))
-        yield home
+    home = Household(tmp_path, facts_url=server.url, summary_url=server.url, chat_url=server.url)
+    monkeypatch.syspath_prepend(str(home.installed))
+    return home
 
 
 def block(home: Household, **more: Any) -> dict[str, Any]:
@@ -67,6 +75,34 @@ def test_a_healthy_persona_of_all_backends_gives_nothing(home: Household) -> Non
 
     done = home.run("doctor")
     assert (done.code, done.out) == (0, "Rosie: nothing is wrong\n"), done.err
+
+
+def test_all_of_it_on_one_model_server_asks_it_once(home: Household, server: FakeServer) -> None:
+    server.requests.clear()
+
+    assert home.run("doctor").code == 0
+    assert [request.path for request in server.requests] == ["/v1/models"]
+
+
+def test_a_chat_engine_whose_model_is_missing(home: Household, server: FakeServer) -> None:
+    persona = json.loads(home.persona.read_text())
+    persona["ovos-chat-openai-plugin"]["model"] = "llama3.2"
+    home.persona.write_text(json.dumps(persona))
+
+    done = home.run("doctor", "--json")
+    (finding,) = json.loads(done.out)
+    assert done.code == 1 and finding["where"] == "ovos-chat-openai-plugin"
+    assert "has no model 'llama3.2'" in finding["what"]
+    server.models = ["llama3.2:latest"]
+    assert home.run("doctor").code == 0
+
+
+def test_handlers_are_looked_for_where_ovos_persona_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+    monkeypatch.setattr(opm, "_iter_plugins", lambda group: asked.add(getattr(group, "value", group)) or ())
+
+    get_utterance_handler_plugins()
+    assert asked == set(checks_handlers.GROUPS)
 
 
 def test_another_embeddings_model(home: Household) -> None:

@@ -20,6 +20,8 @@ from ovos_memory.testing.commands import Ended, run_command
 COMPOSITE = "ovos-memory-plugin-composite"
 LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
+HANDLER = "parrot-of-tests"
+"""What answers for a persona here: it is installed, and no chat engine."""
 
 
 class Done(Ended):
@@ -37,9 +39,21 @@ class User:
     home: Path
 
     @property
+    def installed(self) -> Path:
+        """A folder with a plugin of theirs, for ``sys.path``."""
+        return self.home / "installed"
+
+    def install(self, name: str, group: str) -> None:
+        """Install a plugin; nobody loads it."""
+        folder = self.installed / f"{name}-1.0.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[{group}]\n{name} = nowhere:Nothing\n")
+
+    @property
     def environment(self) -> dict[str, str]:
         folders = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "DATA", "STATE")}
-        paths = os.pathsep.join(path for path in sys.path if path)
+        paths = os.pathsep.join([str(self.installed), *(path for path in sys.path if path)])
         clean = {k: v for k, v in os.environ.items() if not k.startswith("OVOS_")}
         return {**clean, **folders, "HOME": str(self.home), "PYTHONPATH": paths, "COLUMNS": "200"}
 
@@ -64,7 +78,7 @@ class User:
         folder = self.home / "config" / "ovos_persona"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name.lower()}.json"
-        persona = {"name": name, "handlers": ["nobody"], "memory_module": module, module: dict(block), **more}
+        persona = {"name": name, "handlers": [HANDLER], "memory_module": module, module: dict(block), **more}
         path.write_text(json.dumps(persona), encoding="utf-8")
         return path
 
@@ -95,7 +109,9 @@ class User:
 @pytest.fixture
 def user(tmp_path: Path) -> User:
     """Return somebody without any persona."""
-    return User(tmp_path)
+    user = User(tmp_path)
+    user.install(HANDLER, "opm.solver.question")
+    return user
 
 
 @pytest.fixture

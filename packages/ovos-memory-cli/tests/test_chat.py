@@ -57,7 +57,7 @@ def test_a_plugin_alone_cannot_talk(rosie: Any) -> None:
 
 def test_a_persona_without_an_engine_says_so(rosie: Any) -> None:
     done = rosie.run("chat", "--say", "hello")
-    assert done.code == 1 and "no chat engine" in done.err and "nobody" in done.err
+    assert done.code == 1 and "no chat engine" in done.err and "parrot-of-tests" in done.err
 
 
 def test_the_engine_is_the_first_handler_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

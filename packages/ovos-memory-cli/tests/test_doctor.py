@@ -7,20 +7,24 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
-from ovos_memory.cli import checks_config, checks_models, checks_store
+from ovos_memory.cli import checks_config, checks_handlers, checks_models, checks_store
 from ovos_memory.cli.blocks import Block, blocks_of
 from ovos_memory.cli.checking import findings
 from ovos_memory.cli.target import Target
 from ovos_memory.core.management_types import Trouble
+from ovos_memory.testing.fakes.server import FakeServer
 
 LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
 COMPOSITE = "ovos-memory-plugin-composite"
+HANDLER = "parrot-of-tests"
 
 
 def found(target: Target) -> dict[str, Trouble]:
@@ -46,6 +50,49 @@ def test_a_problem_ends_with_one_and_says_how_to_mend_it(user: Any) -> None:
     assert told[0]["level"] == "problem" and told[0]["remedy"]
 
 
+# ---------------------------------------------------------------------- who answers
+@pytest.mark.parametrize("key", ["handlers", "solvers"])
+def test_a_handler_that_is_not_installed(user: Any, key: str) -> None:
+    user.persona("Rosie", user.block(), **{"handlers": [], key: ["nobody", HANDLER]})
+
+    (finding,) = user.run("doctor", "--offline", "--json").json
+    assert (finding["check"], finding["level"]) == ("handlers", "problem") and "'nobody'" in finding["what"]
+    assert finding["remedy"] == "pip install nobody, or correct the name"
+
+
+@pytest.mark.parametrize("group", checks_handlers.GROUPS)
+def test_a_handler_of_every_kind_is_known(user: Any, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.install("mine", group)
+    monkeypatch.syspath_prepend(str(user.installed))
+
+    target = Target("Rosie", LEXICAL, {}, {"handlers": ["mine", "hers"]})
+    assert ["'hers'" in finding.what for finding in checks_handlers.handler_findings(target)] == [True]
+
+
+def test_the_package_of_a_chat_engine_is_named() -> None:
+    target = Target("Rosie", LEXICAL, {}, {"handlers": ["ovos-chat-gguf-plugin"]})
+
+    (finding,) = checks_handlers.handler_findings(target)
+    assert finding.remedy.startswith("pip install ovos-gguf-plugin, ")
+
+
+@pytest.mark.parametrize("persona", [{}, {"handlers": []}, {"handlers": None, "solvers": []}])
+def test_a_persona_that_nothing_answers_for(persona: dict[str, Any]) -> None:
+    (finding,) = checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, persona))
+
+    assert "no handlers" in finding.what and "refuses to load" in finding.what
+    assert '"handlers"' in finding.remedy
+    assert not list(checks_handlers.handler_findings(Target(LEXICAL, LEXICAL)))  # a plugin alone
+
+
+def test_handlers_that_are_no_list(user: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(user.installed))
+
+    (finding,) = checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, {"handlers": HANDLER}))
+    assert "list of names, got str" in finding.what
+
+
+# ---------------------------------------------------------------------- what it is told
 @pytest.mark.parametrize(
     ("config", "inject_mode", "is_problem"),
     [
@@ -112,6 +159,16 @@ def test_missing_plugins_members_and_keys(user: Any) -> None:
     misspelt = found(Target("x", RECENCY, {"max_histroy": 3}))["settings"]
     assert "max_histroy" in misspelt.what and "max_history" in misspelt.remedy
     assert "max_history" in found(Target("x", RECENCY, {"max_history": -3}))["settings"].what
+
+
+def test_a_placeholder_that_nobody_fills(user: Any) -> None:
+    block = {"db_path": str(user.home / "x.db"), "user_template": "{contxt} {utterance}"}
+
+    finding = found(Target("x", COMPOSITE, {"members": [{"module": LEXICAL, "config": block}]}))["template"]
+    assert (finding.level, finding.where) == ("problem", f"{COMPOSITE} > {LEXICAL}")
+    assert "user_template" in finding.what and "{contxt}" in finding.what and "{utterance}" in finding.remedy
+    block["user_template"] = '{context} as {"a": ["{}"]} {utterance}'
+    assert "template" not in found(Target("x", LEXICAL, block))
 
 
 def test_missing_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,12 +357,20 @@ class Settings:
         self.api_url, self.model, self.api_key, self.chat_engine = url, model, "", None
 
 
+def model_findings(*blocks: Block, **persona: Any) -> list[Trouble]:
+    return list(checks_models.model_findings(Target("Rosie", "entity", {}, persona), list(blocks)))
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "model", "expected"),
     [
         ({"data": [{"id": "llama3"}]}, 200, "", None),
         ({"data": [{"id": "llama3"}]}, 200, "llama3", None),
         ({"data": [{"id": "llama3"}]}, 200, "qwen", "no model 'qwen'"),
+        ({"data": [{"id": "llama3:latest"}]}, 200, "llama3", None),
+        ({"data": [{"id": "llama3"}]}, 200, "llama3:latest", None),
+        ({"data": [{"id": "llama3:8b"}]}, 200, "llama3", "no model 'llama3'"),
+        ({}, 401, "", "key is missing or wrong"),
         ({"data": [{"id": "nomic-embed-text"}]}, 200, "", "lists no language model"),
         ({"detail": "hello"}, 200, "", "lists no language model"),
         ("<html>", 200, "", "no JSON"),
@@ -319,7 +384,7 @@ def test_a_model_server_is_asked(
     Models.status = status
     block = Block("facts", "entity", settings=Settings(f"http://127.0.0.1:{server.server_port}/v1", model))
 
-    told = list(checks_models.model_findings([block]))
+    told = model_findings(block)
     assert [expected in finding.what for finding in told] == ([] if expected is None else [True])
 
 
@@ -332,16 +397,80 @@ def test_the_server_of_chromadb_is_no_model(
     monkeypatch.setattr(Models, "answer", b'{"detail": "Not Found"}')
     block = Block("facts", "entity", settings=Settings(f"http://127.0.0.1:{server.server_port}/v1"))
 
-    (finding,) = checks_models.model_findings([block])
+    (finding,) = model_findings(block)
     assert "chromadb's server answers" in finding.what and "api_url" in finding.remedy
 
 
 def test_a_server_that_does_not_answer() -> None:
     block = Block("facts", "entity", settings=Settings("http://127.0.0.1:9/v1"))
 
-    (finding,) = checks_models.model_findings([block])
+    (finding,) = model_findings(block)
     assert "no server answers" in finding.what
-    assert "chromadb" in checks_models._remedy("http://localhost:8000/v1")
+    assert "chromadb" in checks_models._remedy("http://localhost:8000/v1", OSError())
+
+
+# ---------------------------------------------------------------------- the chat engine's own server
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [("", None), ("llama3.2", None), ("llama3.2:latest", None), ("qwen", "no model 'qwen'")],
+)
+def test_the_server_of_the_chat_engine_is_asked(model: str, expected: str | None) -> None:
+    with FakeServer() as server:
+        server.models = ["nomic-embed-text:latest", "llama3.2:latest"]
+        told = model_findings(**engine(api_url=f"{server.url}/", model=model, key="secret"))
+
+    assert [expected in finding.what for finding in told] == ([] if expected is None else [True])
+    (request,) = server.requests
+    assert (request.path, request.headers["authorization"]) == ("/v1/models", "Bearer secret")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/v1", "http://localhost:port/v1", "llama", "file:///etc/hosts"]
+)
+def test_a_chat_engine_without_a_server(user: Any, url: str) -> None:
+    persona = {**engine(api_url=url, allow_system_prompts=True), "memory_module": LEXICAL}
+    target = Target("Rosie", LEXICAL, {"db_path": str(user.home / "x.db")}, persona)
+
+    finding = {found.check: found for found in findings(target, is_offline=False)}["model"]
+    assert finding.where == "ovos-chat-openai-plugin" and url in finding.what and "api_url" in finding.remedy
+    assert "model" not in found(target)
+
+
+def test_other_engines_and_such_without_an_address_are_not_asked() -> None:
+    assert model_findings(**engine()) == []
+    assert model_findings(handlers=["mine"], mine={"api_url": "http://127.0.0.1:9/v1"}) == []
+    unused = engine(api_url="http://127.0.0.1:9/v1")
+    assert model_findings(**{**unused, "handlers": ["mine"]}) == []
+
+
+def test_memory_and_chat_engine_on_one_server_ask_it_once() -> None:
+    with FakeServer() as server:
+        blocks = [Block(name, "entity", settings=Settings(server.url, "qwen")) for name in ("facts", "gist")]
+        (finding,) = model_findings(*blocks, **engine(api_url=server.url, model="qwen", key="none"))
+        other = model_findings(*blocks, **engine(api_url=server.url, model="fake-chat"))
+
+    assert finding.where == "facts, gist, ovos-chat-openai-plugin"
+    assert [finding.where for finding in other] == ["facts, gist"]
+    assert len(server.requests) == 2
+
+
+def test_a_key_that_only_some_have_is_found(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(url: str, key: str) -> Any:
+        return {"data": [{"id": "m"}]} if key == "right" else HTTPError(url, 401, "", Message(), None)
+
+    monkeypatch.setattr(checks_models, "_answer", answer)
+    block = Block("facts", "entity", settings=Settings("http://there/v1"))
+
+    (finding,) = model_findings(block, **engine(api_url="http://there/v1", key="right"))
+    assert finding.where == "facts" and "`api_key`" in finding.remedy
+
+
+def test_the_chat_engine_of_a_memory_has_its_server_asked() -> None:
+    chat = {"module": "ovos-chat-openai-plugin", "config": {"api_url": "http://127.0.0.1:9/v1"}}
+    block = Block("facts", "entity", {"api_url": "http://127.0.0.1:1/v1", "chat_engine": chat})
+
+    (finding,) = model_findings(block)
+    assert finding.where == "facts > chat_engine" and ":9/v1" in finding.what
 
 
 @pytest.mark.parametrize("chat", ["ovos-chat-openai-plugin", "ovos-chat-gguf-plugin"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from ovos_memory.cli import statistics
 from ovos_memory.cli.target import calm
 
 LEXICAL = "ovos-memory-plugin-lexical"
@@ -44,7 +46,14 @@ def test_list_takes_all_conditions(rosie: Any, options: list[str], expected: int
 
 def test_list_of_nothing_ends_with_three(rosie: Any) -> None:
     assert rosie.run("list", "--query", "never said").code == 3
-    assert rosie.run("list", "--query", "ab").code == 1
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "--sessions"], ["list", "--json"], ["forget"]])
+@pytest.mark.parametrize("phrase", ["ab", " a ", ""])
+def test_a_phrase_that_is_too_short_is_a_wrong_call(rosie: Any, command: list[str], phrase: str) -> None:
+    done = rosie.run(*command, "--query", phrase)
+
+    assert (done.code, done.out) == (2, "") and "at least 3 characters" in done.err
 
 
 def test_list_shows_sessions(rosie: Any) -> None:
@@ -102,6 +111,36 @@ def test_stats_count_by_member(rosie: Any) -> None:
     assert told["health"]["members"]["words"]["state"] == "ready"
     shown = rosie.run("stats").out
     assert "2 sessions, 9 records" in shown and "3 exchange" in shown and "no failures" in shown
+    assert "a running persona tells in its log alone" in shown
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"server": "http://localhost:11434", "model": "llama3.2", "form": "json_schema", "failures": 0},
+        {"engine": "chat engine 'mine'", "loaded": True, "failures": 0},
+    ],
+)
+def test_the_name_of_a_model_is_no_trouble(model: dict[str, Any]) -> None:
+    assert list(statistics._troubles("facts", {"model": model})) == []
+
+    failing = {"model": {**model, "failures": 2}}
+    assert list(statistics._troubles("facts", failing)) == [("facts", "model failures", 2)]
+
+
+def test_stats_show_failures_of_other_processes_and_say_whose_they_are(rosie: Any) -> None:
+    memory = rosie.open()
+    members = {member.name: member.memory for member in memory.members}
+    for name in ("words", "lately"):  # one notes what fails in its store, the other has a file of JSON
+        members[name].get_history("kitchen")
+        members[name].boundary.failed("search", OSError())
+
+    shown = rosie.run("stats").out
+    memory.close()
+
+    assert "failures that the stores have noted" in shown and "no failures" not in shown
+    assert re.search(r"words\W+search\W+1\W.*OSError", shown) and not re.search(r"lately\W+search", shown)
+    assert "the noted failures of words." in shown and "All else is this command's own" in shown
 
 
 def test_what_was_said_does_not_drive_the_terminal(rosie: Any) -> None:

@@ -178,6 +178,37 @@ def test_known_keys_do_not_warn(warnings: list[str]) -> None:
     assert warnings == []
 
 
+def test_an_unknown_placeholder_warns_once_and_lists_the_known(warnings: list[str]) -> None:
+    settings = load({"user_template": "{header} {contxt} {utterence} {contxt}\n{context}"})
+
+    known = "known: {header}, {context}, {utterance}"
+    assert warnings == [
+        f"{PLUGIN}: user_template: unknown placeholder {{contxt}}, {{utterence}} stays as it is; {known}"
+    ]
+    assert settings.user_template == "{header} {contxt} {utterence} {contxt}\n{context}"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{system}\n{header}\n{context}",
+        'Answer as {"facts": ["..."], "n": {"a": 1}} {context}',
+        "{} {0} {1st} { system } {a-b} {{literal}} { {context}",
+        "",
+    ],
+)
+def test_braces_that_name_nothing_do_not_warn(template: str, warnings: list[str]) -> None:
+    load({"system_prompt_template": template})
+
+    assert warnings == []
+
+
+def test_what_is_no_template_may_hold_braces(warnings: list[str]) -> None:
+    load({"system_prompt": "{name}", "context": {"header": "{header}", "chunk_prefix": "{n}"}})
+
+    assert warnings == []
+
+
 class _Inner(Settings):
     weight: float = Field(1.0, gt=0)
 

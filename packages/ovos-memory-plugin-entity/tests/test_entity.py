@@ -12,7 +12,9 @@ import pytest
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 from ovos_memory.core.llm.server import ServerChat
+from ovos_memory.core.templates import unknown_placeholders
 from ovos_memory.entity import EntityMemory
+from ovos_memory.entity.settings import EntitySettings
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
 
@@ -397,6 +399,17 @@ def test_an_answer_of_the_model_for_a_forgotten_exchange_is_not_stored(
     memory.update_history(pair("I am Bob"), "s")
 
     assert facts(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "unknown"),
+    [(None, []), ('{facts} {exchange} as {"facts": ["..."]}', []), ("Facts of {exchnge}?", ["{exchnge}"])],
+)
+def test_a_misspelt_placeholder_of_the_prompt_is_named(prompt: str | None, unknown: list[str]) -> None:
+    settings = EntitySettings(extraction_prompt=prompt)
+
+    told = unknown_placeholders(settings)
+    assert told == [("extraction_prompt", name, "{exchange}, {facts}") for name in unknown]
 
 
 def test_another_prompt_gets_what_it_leaves_out(server: FakeServer, tmp_path: Path) -> None:

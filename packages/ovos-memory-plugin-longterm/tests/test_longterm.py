@@ -15,7 +15,9 @@ import pytest
 from ovos_plugin_manager.templates.agents import AgentMessage
 
 from ovos_memory.core.llm.server import ServerChat
+from ovos_memory.core.templates import unknown_placeholders
 from ovos_memory.longterm import LongTermMemory
+from ovos_memory.longterm.settings import LongTermSettings
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
 
@@ -93,6 +95,21 @@ def test_every_exchange_is_summarised_exactly_once(server: FakeServer, new: Any)
 
     said = [n for prompt in server.prompts for n in re.findall(r"User: question (\d+)", prompt)]
     assert said == [str(n) for n in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "unknown"),
+    [
+        (None, []),
+        ("{previous_summary} {exchange} {words}", []),  # other names of the same
+        ("{sumary} and {exchanges} in {number} words", ["{sumary}, {number}"]),
+    ],
+)
+def test_a_misspelt_placeholder_of_the_prompt_is_named(prompt: str | None, unknown: list[str]) -> None:
+    settings = LongTermSettings(summary_prompt=prompt)
+
+    told = unknown_placeholders(settings)
+    assert told == [("summary_prompt", names, "{summary}, {exchanges}, {words}") for names in unknown]
 
 
 def test_the_prompt_carries_the_previous_summary_in_full(server: FakeServer, new: Any) -> None:

@@ -53,6 +53,15 @@ class Block:
             return getattr(self.settings, key)
         return self.given.get(key, default)
 
+    @property
+    def engine(self) -> tuple[str, Mapping[str, Any]]:
+        """Name and configuration of the chat plugin that is to take the place of a server; ``""``: none."""
+        found = self.get("chat_engine")
+        if not isinstance(found, Mapping):
+            found = {"module": getattr(found, "module", ""), "config": getattr(found, "config", {})}
+        config = found.get("config")
+        return str(found.get("module") or ""), config if isinstance(config, Mapping) else {}
+
 
 def blocks_of(target: Target) -> list[Block]:
     """Return the memory's block and those of its members."""

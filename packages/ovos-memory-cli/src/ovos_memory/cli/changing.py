@@ -13,7 +13,15 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ovos_memory.cli.looking import Moment, record_json
-from ovos_memory.cli.options import INCOMPLETE, NOTHING, json_option, managed, memory_option, session_option
+from ovos_memory.cli.options import (
+    INCOMPLETE,
+    NOTHING,
+    json_option,
+    managed,
+    memory_option,
+    query_option,
+    session_option,
+)
 from ovos_memory.cli.output import Output, moment, one_line
 from ovos_memory.cli.target import Target
 
@@ -27,7 +35,7 @@ _SHOWN = 20
 @memory_option
 @session_option
 @click.option("--id", "record_id", metavar="ID", help="The record of this id.")
-@click.option("-q", "--query", help="Records that contain this phrase (3 characters or more).")
+@query_option("Records that contain this phrase")
 @click.option("--before", type=Moment(), help="Older records: a date, epoch seconds, or an age as 30d.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")

@@ -48,7 +48,7 @@ def findings(target: Target, *, is_offline: bool) -> Iterator[Trouble]:
     yield from config_findings(target, blocks)
     yield from _stores(target, blocks, is_offline=is_offline)
     if not is_offline:
-        yield from model_findings(blocks)
+        yield from model_findings(target, blocks)
 
 
 def _stores(target: Target, blocks: list[Block], *, is_offline: bool) -> Iterator[Trouble]:

@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.blocks import Block, advice, problem
+from ovos_memory.cli.checks_handlers import handler_findings, install
 from ovos_memory.cli.checks_roles import role_findings
 from ovos_memory.cli.plugins import is_installed
 from ovos_memory.cli.target import GROUP, Target, plugin_names
@@ -35,6 +36,7 @@ def config_findings(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
         if block.module == "ovos-memory-plugin-lexical":
             yield from _fts5(block)
     yield from _persona(target)
+    yield from handler_findings(target)
     yield from _engine(target, blocks)
     yield from role_findings(target, blocks)
     yield from _primary(blocks)
@@ -60,12 +62,16 @@ def _installed(block: Block) -> Iterator[Trouble]:
 
 def _settings(block: Block) -> Iterator[Trouble]:
     from ovos_memory.core.settings import unknown_keys
+    from ovos_memory.core.templates import unknown_placeholders
 
     if block.error:
         yield problem("settings", block.where, block.error, "correct the key")
     if block.settings is not None:
         for path, remedy in unknown_keys(block.settings):
             yield problem("settings", block.where, f"unknown key '{path}' is ignored", remedy)
+        for path, unknown, known in unknown_placeholders(block.settings):
+            what = f"{path} has the unknown placeholder {unknown}, which stays in the text as it is"
+            yield problem("template", block.where, what, f"correct it; known: {known}")
 
 
 def _fts5(block: Block) -> Iterator[Trouble]:
@@ -95,11 +101,10 @@ def _embeddings(block: Block) -> Iterator[Trouble]:
 
 
 def _chat_engine(block: Block) -> Iterator[Trouble]:
-    engine = block.get("chat_engine")
-    name = engine.get("module") if isinstance(engine, Mapping) else getattr(engine, "module", None)
-    if name is not None and name not in {p.name for p in metadata.entry_points(group="opm.agents.chat")}:
+    name, _ = block.engine
+    if name and name not in {p.name for p in metadata.entry_points(group="opm.agents.chat")}:
         what = f"the chat engine '{name}' is not installed, so nothing is learned or summarised"
-        yield problem("model", block.where, what, f"pip install {name}, or correct chat_engine.module")
+        yield problem("model", block.where, what, f"{install(name)}, or correct chat_engine.module")
 
 
 # ---------------------------------------------------------------------- the persona around it
@@ -126,8 +131,7 @@ def _persona(target: Target) -> Iterator[Trouble]:
 
 def _engine(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
     persona = target.persona or {}
-    handlers = persona.get("handlers") or persona.get("solvers") or []
-    for name in handlers:
+    for name in target.handlers:
         config = persona.get(name)
         is_allowed = isinstance(config, Mapping) and config.get("allow_system_prompts") is True
         if is_allowed or not _drops_system(name):
@@ -136,7 +140,7 @@ def _engine(target: Target, blocks: list[Block]) -> Iterator[Trouble]:
         if lost:
             what = f"'{name}' drops system messages, and with them {', '.join(lost)}"
             remedy = f'set "allow_system_prompts": true in the block of {name}, or inject_mode to "user"'
-            yield problem("system messages", str(name), what, remedy)
+            yield problem("system messages", name, what, remedy)
 
 
 def _drops_system(engine: str) -> bool:

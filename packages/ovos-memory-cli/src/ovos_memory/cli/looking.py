@@ -15,6 +15,7 @@ from ovos_memory.cli.options import (
     json_option,
     managed,
     memory_option,
+    query_option,
     session_option,
 )
 from ovos_memory.cli.output import Output, moment, one_line
@@ -65,7 +66,7 @@ def record_json(record: Record) -> dict[str, Any]:
 @click.command("list")
 @memory_option
 @session_option
-@click.option("-q", "--query", help="Only records that contain this phrase (3 characters or more).")
+@query_option("Only records that contain this phrase")
 @click.option("--before", type=Moment(), help="Only older ones: a date, epoch seconds, or an age as 30d.")
 @click.option("--after", type=Moment(), help="Only from then on.")
 @click.option("--sessions", "is_sessions", is_flag=True, help="List sessions instead of records.")
@@ -183,7 +184,12 @@ def hit_json(hit: Any, rank: int) -> dict[str, Any]:
 @memory_option
 @json_option
 def stats(target: Target, is_json: bool) -> None:
-    """Count sessions and records, and tell how the memory is doing."""
+    """Count sessions and records, and tell how the memory is doing.
+
+    What waits, what was given up and the failures that stores have noted are those of every process.  All else of
+    health is this command's own, which opens the memory anew: what a running persona holds in RAM, a model that it
+    leaves alone for a while, and failures of members that note none, show in its log.
+    """
     out = Output(is_json=is_json)
     memory = managed(target)
     told = {**memory.stats(), "health": memory.health()}

@@ -57,6 +57,21 @@ def session_option(command: Command) -> Command:
     )(command)
 
 
+def query_option(told: str) -> Callable[[Command], Command]:
+    """Add ``--query``, a phrase; one that is too short is a wrong call, whatever the command does with it."""
+
+    def checked(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        from ovos_memory.core.management_types import Selection
+
+        try:
+            Selection(query=value)
+        except ValueError as error:
+            raise click.UsageError(str(error), ctx) from error
+        return value
+
+    return click.option("-q", "--query", callback=checked, help=f"{told} (3 characters or more).")
+
+
 def managed(target: Target) -> Any:
     """Return the memory, which must keep the management contract.
 

@@ -37,6 +37,13 @@ class Target:
     persona: Mapping[str, Any] | None = None
     path: Path | None = None
 
+    @property
+    def handlers(self) -> list[str]:
+        """Entry-point names of what answers for the persona, in the order in which ovos-persona asks them."""
+        persona = self.persona or {}
+        named = persona.get("handlers") or persona.get("solvers") or []
+        return list(map(str, named if isinstance(named, list) else [named]))
+
     def open(self, *, is_calm: bool = True) -> Any:
         """Return the memory.
 

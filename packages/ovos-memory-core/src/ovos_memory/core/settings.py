@@ -1,8 +1,8 @@
 """Settings of the plugins: one pydantic model each, read once, with errors that name the key.
 
-Three rules hold for every model: ``null`` means the default unless the field itself allows ``None``; a number may
+Four rules hold for every model: ``null`` means the default unless the field itself allows ``None``; a number may
 come as text (``"10"``), but ``true`` is no number; an unknown key is ignored with a warning that names the nearest
-known one.
+known one; an unknown placeholder of a template stays in the text, with a warning that names the known ones.
 
 Import this module only where settings are read: pydantic's machinery costs a good 50 ms, and OPM imports every
 plugin of a group to load one.
@@ -19,6 +19,7 @@ from ovos_utils.log import LOG
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from ovos_memory.core.errors import ConfigError
+from ovos_memory.core.templates import Placeholders, sections, unknown_placeholders
 
 InjectMode = Literal["system", "developer", "system_prompt", "user", "tool"]
 QueryMode = Literal["utterance", "history"]
@@ -51,7 +52,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator
 
 
 class Settings(BaseModel):
-    """Base of all settings; see the module's three rules."""
+    """Base of all settings; see the module's four rules."""
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
@@ -133,11 +134,11 @@ class RecallSettings(MemorySettings):
     inject_mode: InjectMode = Field(
         default="system", description="Where the recalled block goes in the context."
     )
-    system_prompt_template: str | None = Field(
+    system_prompt_template: Annotated[str | None, Placeholders("system", "header", "context")] = Field(
         default=None,
         description="Layout of inject mode `system_prompt`: `{system}`, `{header}`, `{context}`.",
     )
-    user_template: str | None = Field(
+    user_template: Annotated[str | None, Placeholders("header", "context", "utterance")] = Field(
         default=None, description="Layout of inject mode `user`: `{header}`, `{context}`, `{utterance}`."
     )
 
@@ -166,6 +167,8 @@ def load_settings(model: type[S], config: Mapping[str, Any] | None, *, plugin: s
         raise ConfigError(f"{plugin}: " + "; ".join(told)) from error
     for path, advice in unknown_keys(settings):
         LOG.warning("%s: unknown key '%s' is ignored; %s", plugin, path, advice)
+    for path, unknown, known in unknown_placeholders(settings):
+        LOG.warning("%s: %s: unknown placeholder %s stays as it is; known: %s", plugin, path, unknown, known)
     return settings
 
 
@@ -200,16 +203,10 @@ def _allows_none(annotation: Any) -> bool:
     return get_origin(annotation) is Annotated and _allows_none(get_args(annotation)[0])
 
 
-def _unknown_keys(settings: Settings, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
-    for key in settings.model_extra or {}:
-        yield prefix + key, list(type(settings).model_fields)
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        parts = value if isinstance(value, (list, tuple)) else [value]
-        for position, part in enumerate(parts):
-            if isinstance(part, Settings):
-                where = f"{prefix}{name}[{position}]" if part is not value else f"{prefix}{name}"
-                yield from _unknown_keys(part, f"{where}.")
+def _unknown_keys(settings: Settings) -> Iterator[tuple[str, list[str]]]:
+    for prefix, part in sections(settings):
+        for key in part.model_extra or {}:
+            yield prefix + key, list(type(part).model_fields)
 
 
 def _is_above(path: str, others: Iterable[str]) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from ovos_memory.core.llm.settings import ModelMemorySettings
 from ovos_memory.core.settings import Count, Positive, PositiveCount, Scope
+from ovos_memory.core.templates import Placeholders
 from ovos_memory.entity.extraction import DEFAULT_PROMPT
 
 DEFAULT_HEADER = (
@@ -29,7 +32,7 @@ class EntitySettings(ModelMemorySettings):
     request_timeout: Positive = Field(
         10.0, description="Seconds that one call of the model may take, all in all."
     )
-    extraction_prompt: str = Field(
+    extraction_prompt: Annotated[str, Placeholders("exchange", "facts")] = Field(
         DEFAULT_PROMPT,
         min_length=1,
         description="The question to the model; placeholders `{exchange}`, `{facts}`.",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from ovos_memory.core.llm.settings import ModelMemorySettings
 from ovos_memory.core.settings import Count, PositiveCount
+from ovos_memory.core.templates import Placeholders
 from ovos_memory.longterm.summary import DEFAULT_PROMPT
 
 DEFAULT_HEADER = (
@@ -23,7 +26,9 @@ class LongTermSettings(ModelMemorySettings):
         description="Exchanges that stay verbatim in the history; those without a summary stay in any case.",
     )
     max_summary_tokens: PositiveCount = Field(256, description="Length of the summary.")
-    summary_prompt: str = Field(
+    summary_prompt: Annotated[
+        str, Placeholders("summary", "exchanges", "words", aliases=("previous_summary", "exchange"))
+    ] = Field(
         DEFAULT_PROMPT,
         min_length=1,
         description="The question to the model; placeholders `{summary}`, `{exchanges}`, `{words}`.",

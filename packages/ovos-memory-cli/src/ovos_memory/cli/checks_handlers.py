@@ -1,0 +1,54 @@
+"""What ``doctor`` finds about the plugins that answer for a persona."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from ovos_memory.cli.blocks import problem
+from ovos_memory.cli.target import Target
+
+if TYPE_CHECKING:
+    from ovos_memory.core.management_types import Trouble
+
+GROUPS = (
+    "opm.agents.chat",
+    "opm.agents.chat.multimodal",
+    "opm.agents.retrieval",
+    "opm.agents.retrieval.documents",
+    "opm.agents.retrieval.qa",
+    "opm.solver.chat",
+    "opm.solver.question",
+    "neon.plugin.solver",
+)
+"""Where ovos-persona looks for handlers, the last under its former name, which OPM still reads."""
+SERVED = "ovos-chat-openai-plugin"
+"""The chat engine that asks a server."""
+_PACKAGES = {SERVED: "ovos-openai-plugin", "ovos-chat-gguf-plugin": "ovos-gguf-plugin"}
+
+
+def handler_findings(target: Target) -> Iterator[Trouble]:
+    """Yield what keeps ovos-persona from loading the persona: then it has neither a voice nor a memory."""
+    if target.persona is None:
+        return
+    for key in ("handlers", "solvers"):
+        given = target.persona.get(key)
+        if given and not isinstance(given, list):
+            what = f"'{key}' must be a list of names, got {type(given).__name__}"
+            yield problem("handlers", target.name, what, f'write {key} as ["{SERVED}"]')
+    if not target.handlers:
+        what = "the persona has no handlers, and ovos-persona refuses to load one that nothing answers for"
+        yield problem("handlers", target.name, what, f'set "handlers", for one to ["{SERVED}"]')
+    installed = {point.name for group in GROUPS for point in metadata.entry_points(group=group)}
+    for name in dict.fromkeys(target.handlers):
+        if name not in installed:
+            what = (
+                f"the handler '{name}' is not installed, and ovos-persona refuses to load the persona without"
+            )
+            yield problem("handlers", target.name, what, f"{install(name)}, or correct the name")
+
+
+def install(engine: str) -> str:
+    """Return the command that installs a chat engine: its package may have another name."""
+    return f"pip install {_PACKAGES.get(engine, engine)}"
