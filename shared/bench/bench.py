@@ -6,7 +6,7 @@ PYTHON is the interpreter of an environment with ``ovos-memory-plugins`` 1.2.3a1
 processes of their own and are asked in turns.  Prints a table, writes it as ``bench.json`` and
 ``bench.md``, and draws the curves as SVG.  ``--stores``
 keeps filled stores for later runs.  Exit status 1 when a target is missed, unless the run is a quick one: its sizes are
-not those that the targets are about.
+not those that the targets are about.  ``--write`` puts table and curves of a whole run into the documentation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import platform
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -47,11 +50,24 @@ BENCHES = {
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUICK = 100
 """A quick run divides counts by this."""
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "performance.md"
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+IMAGES = {
+    "a-context-from-the-lexical-memory--median": "lexical-context-median",
+    "a-context-from-the-lexical-memory--95-of-100": "lexical-context-p95",
+    "recording-to-the-entity-memory": "recording-to-the-entity-memory",
+    "recording-to-the-longterm-memory": "recording-to-the-longterm-memory",
+}
+"""Of the curves those that the page shows, and what they are called there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.write and (options.only or options.quick or options.scale or options.sizes):
+        parser.error("--write takes a whole run: without --only, --quick, --scale and --sizes")
     scale = options.scale or (QUICK if options.quick else 1)
     sizes = options.sizes or ([size // scale for size in SIZES if size >= 100 * scale])
     out = Path(options.out)
@@ -71,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for note in bench.notes[told:]:
                 print(f"  {note}", flush=True)
     _write(out, rows, bench)
+    if options.write:
+        write_page(PAGE, rows, bench.notes)
+        for drawn, shown in IMAGES.items():
+            shutil.copy(out / f"{drawn}.svg", DOCS / "images" / f"{shown}.svg")
     missed = [row for row in rows if not row.is_met]
     print(
         f"\n{len(rows) - len(missed)} of {len(rows)} targets met",
@@ -101,6 +121,26 @@ def markdown(rows: Sequence[Row]) -> str:
             f"| {row.name} | {_figure(row.ours)} {row.unit} | {beside} | {measured} | {row.target} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def write_page(page: Path, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    """Put what was measured between the marks of a page.
+
+    Raises:
+        ValueError: The page has no marks.
+    """
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no place for the table: {BEGIN} … {END}")
+    missed = sum(not row.is_met for row in rows)
+    told = (
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, Python {platform.python_version()}, {platform.machine()},"
+        f" {os.cpu_count()} processors; {len(rows) - missed} of {len(rows)} targets met."
+    )
+    listed = "\n".join(f"* {note}" for note in notes)
+    table = markdown(rows)
+    page.write_text(f"{before}{begin}\n{told}\n\n{table}\n{listed}\n{end}{after}", encoding="utf-8")
 
 
 def _figure(value: float | None) -> str:
@@ -152,6 +192,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scale", type=int, help="divide every count by this")
     parser.add_argument("--stores", help="folder that keeps filled stores for later runs")
     parser.add_argument("--work", help="folder on the disk that is measured; default: the temporary one")
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the results of a whole run into {PAGE.name}"
+    )
     parser.add_argument("--out", default="bench-results", help="folder for bench.json and the curves")
     return parser
 

@@ -15,7 +15,7 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from bench import BENCHES, markdown, table  # noqa: E402
+from bench import BEGIN, BENCHES, END, IMAGES, PAGE, main, markdown, table, write_page  # noqa: E402
 from corpus import Corpus  # noqa: E402
 from curves import svg  # noqa: E402
 from harness import Row, in_turns, limit, percentile, ratio  # noqa: E402
@@ -174,3 +174,41 @@ def test_curves_place_points_on_logarithmic_axes():
     assert (x0, y1) == (70.0, 50.0)
     assert (x1, y0) == (510.0, 350.0)
     assert "A &lt;title&gt;" in drawing
+
+
+def test_what_was_measured_replaces_what_stood_on_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    rows = [limit("opening", 60.0, 100, "ms"), limit("growing", 30.0, 25, "MB")]
+
+    write_page(page, rows, ["p50 1 ms"])
+
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"* p50 1 ms\n{END}\nafter\n")
+    assert "1 of 2 targets met" in text
+    assert markdown(rows) in text
+    assert "old" not in text
+
+
+def test_a_page_without_a_place_for_the_table_is_left_alone(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("text\n", encoding="utf-8")
+
+    with pytest.raises(ValueError, match="bench: begin"):
+        write_page(page, [], [])
+
+    assert page.read_text(encoding="utf-8") == "text\n"
+
+
+def test_the_page_shows_curves_that_there_are():
+    shown = PAGE.read_text(encoding="utf-8")
+    assert all(f"(images/{name}.svg)" in shown for name in IMAGES.values())
+
+
+@pytest.mark.parametrize("partial", [["--quick"], ["--only", "imports"], ["--scale", "10"]])
+def test_only_a_whole_run_is_written_into_the_page(partial, capsys):
+    with pytest.raises(SystemExit):
+        main(["--write", *partial])
+
+    assert "--write takes a whole run" in capsys.readouterr().err
