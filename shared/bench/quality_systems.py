@@ -18,6 +18,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 LEXICAL, DENSE, COMPOSITE = (f"ovos-memory-plugin-{name}" for name in ("lexical", "local-rag", "composite"))
 _NIGHT_S = 86_400.0
 """Questions are asked a day after the last exchange."""
+_PATIENCE_S = 120.0
+"""How long a call waits for a model here: how fast the machine is has no part in the quality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,12 @@ def _placed(module: str, block: Mapping[str, Any], embedding: Mapping[str, Any])
             {**member, "config": _placed(member["module"], member.get("config", {}), embedding)}
             for member in block["members"]
         ]
-        return {**block, "members": members}
+        return {**block, "members": members, "member_timeout_s": _PATIENCE_S}
     placed = {**block, "db_path": f"{{folder}}/{module}.db"}
     if module == DENSE:
         # Exact search over the ledger's vectors: what a store finds is the store's quality.
         placed |= {**embedding, "embeddings_db_plugin": None, "embeddings_db_config": {}, "preload": False}
+        placed["timeout_s"] = _PATIENCE_S
     return placed
 
 

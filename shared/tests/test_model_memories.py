@@ -86,7 +86,7 @@ def test_after_a_kill_the_work_resumes_and_nothing_is_missing(kind, suffix, serv
     server.mode = "no_answer"
     config = {"db_path": str(tmp_path / f"m.{suffix}"), "api_url": server.url, "model": "m", **KINDS[kind]}
     child = speaker(kind, {**config, "request_timeout": 2}, [("s", name) for name in names], "time.sleep(60)")
-    assert child.stdout.readline() == "said\n"
+    assert "said\n" in iter(child.stdout.readline, "")  # an old OPM prints warnings before
     os.kill(child.pid, signal.SIGKILL)
     child.wait(10)
     server.mode = "good"

@@ -285,10 +285,10 @@ def test_defusing_drops_nothing_but_brackets(text: str) -> None:
 def test_hostile_megabytes_cost_linear_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
 
-    begun = time.perf_counter()
+    begun = time.thread_time()
     defuse(text)
 
-    assert time.perf_counter() - begun < 5  # quadratic would be hours
+    assert time.thread_time() - begun < 5  # quadratic would be hours
 
 
 # ---------------------------------------------------------------- blocks of members
@@ -382,7 +382,7 @@ def test_what_follows_a_block_comes_back_whole(body: str, said: str) -> None:
 def test_unclosed_marks_cost_linear_time() -> None:
     text = (FENCE_OPEN + f"<{NOTES_TAG}>") * 30_000
 
-    begun = time.perf_counter()
+    begun = time.thread_time()
     assert strip_injected(text) is text
 
-    assert time.perf_counter() - begun < 2
+    assert time.thread_time() - begun < 2

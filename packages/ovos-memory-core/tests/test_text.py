@@ -136,11 +136,11 @@ def test_a_cut_never_falls_inside_a_character_as_readers_see_it(text: str, limit
 def test_cutting_costs_what_is_kept_not_what_is_there() -> None:
     hostile = "a" + "\u0301" * 3_000_000
 
-    begun = time.perf_counter()
+    begun = time.thread_time()
     for _ in range(50):
         truncate(hostile, 200)
 
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
 
 
 # ---------------------------------------------------------------- identity, fold, session_tag

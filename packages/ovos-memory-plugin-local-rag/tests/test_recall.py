@@ -496,6 +496,33 @@ def test_words_that_stand_everywhere_are_left_out_of_the_query(stack: Stack) -> 
     assert "thing7" in stack.embedder.texts
 
 
+def test_names_that_stand_everywhere_are_left_out_of_the_query(stack: Stack) -> None:
+    memory = stack.new(drop_common_names=0.5)
+    tell(memory, *(f"Caroline, please remember the thing{n}. Please!" for n in range(30)))
+
+    found(memory, "please remember what caroline said of thing7")
+
+    assert "please remember what said of thing7" in stack.embedder.texts
+
+
+def test_the_name_of_a_few_exchanges_and_the_word_i_stay_in_the_query(stack: Stack) -> None:
+    memory = stack.new(drop_common_names=0.5)
+    tell(memory, *(f"I gave Melanie{n} the thing{n}, I did" for n in range(30)))
+
+    found(memory, "what did I give Melanie7")
+
+    assert "what did I give Melanie7" in stack.embedder.texts
+
+
+def test_a_query_of_a_common_name_alone_stays_as_it_is(stack: Stack) -> None:
+    memory = stack.new(drop_common_names=0.5)
+    tell(memory, *(f"Caroline has the thing{n}" for n in range(30)))
+
+    found(memory, "Caroline")
+
+    assert "Caroline" in stack.embedder.texts
+
+
 def test_a_query_of_common_words_alone_stays_as_it_is(stack: Stack) -> None:
     memory = stack.new(drop_common_words=0.5)
     tell(memory, *(f"please remember the thing{n}" for n in range(30)))

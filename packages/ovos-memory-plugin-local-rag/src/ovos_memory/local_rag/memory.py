@@ -89,16 +89,21 @@ class LocalRAGMemory(BaseRetrievalMemory):
         with at_most(cast("LocalRAGSettings", self.settings).timeout_s):
             return super().search(query, session_id, top_k)
 
+    def _telling(self, text: str) -> str:
+        """Return a query without the words that the settings leave out."""
+        settings = cast("LocalRAGSettings", self.settings)
+        if settings.drop_common_names is not None:
+            text = self._source.index().common_words.without_names(text, settings.drop_common_names)
+        if settings.drop_common_words is not None:
+            text = self._source.index().common_words.without(text, settings.drop_common_words)
+        return text
+
     def _query(self, text: str, session_id: str | None, top_k: int) -> list[MemoryHit]:
         from ovos_memory.local_rag.answers import best_first, ranked_hits
 
         settings = cast("LocalRAGSettings", self.settings)
-        if settings.drop_common_words is not None:
-            share, whole = settings.drop_common_words, text
-            text = self.boundary.call(
-                "common words", lambda: self._source.index().common_words.without(whole, share), lambda: whole
-            )
-        vector = self._source.embedder.query_vector(settings.query_prefix + text)
+        telling = self.boundary.call("common words", lambda: self._telling(text), lambda: text)
+        vector = self._source.embedder.query_vector(settings.query_prefix + telling)
         if vector is None:
             return []
         ranked = self._source.held.ranked(vector, session_id, self.journal.held())

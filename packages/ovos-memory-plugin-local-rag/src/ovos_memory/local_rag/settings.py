@@ -43,6 +43,10 @@ class LocalRAGSettings(RecallSettings):
         description="How much an exchange's passage with the one before or after it, in its session, counts beside"
         " its own likeness (1); 0: not at all.",
     )
+    drop_common_names: Share | None = Field(
+        None,
+        description="Leave names out of the query that stand in more than this share of the exchanges; null: none.",
+    )
     drop_common_words: Share | None = Field(
         None,
         description="Leave query words out that stand in more than this share of the exchanges; null: none.",
