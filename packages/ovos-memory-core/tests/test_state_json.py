@@ -522,3 +522,18 @@ def test_an_empty_1x_file_is_taken_over(tmp_path: Path, log: dict[str, list[str]
     open_json(tmp_path / "m.json", convert_1x=convert_1x).update("s", say("a"))
 
     assert log["error"] == []
+
+
+def test_what_is_forgotten_while_another_thread_closes_the_store_is_gone_from_the_file(tmp_path: Path):
+    store = JsonState(tmp_path / "m.json", kind="test", plugin=PLUGIN)
+    store.update("s", lambda record: {"said": ["secret"]})
+
+    def forget(record: Record | None) -> None:
+        closing = threading.Thread(target=store.close)
+        closing.start()
+        closing.join(10)
+
+    store.update("s", forget)
+
+    assert b"secret" not in (tmp_path / "m.json").read_bytes()
+    assert store.sessions() == []

@@ -110,9 +110,10 @@ class JsonState:
             raise StoreLocked(f"{self._where} is being written by other threads; it is tried again later")
         try:
             with self._file_lock(deadline):
-                entries = dict(self._current_locked())
+                before = self._current_locked()
+                entries = dict(before)
                 results = [self._change(entries, _key(session_id), change) for session_id, change in changes]
-                if entries != self._entries:
+                if entries != before:  # not the cache: that of a store that is just being closed is empty
                     self._write(entries)
             return results
         except OSError as error:
