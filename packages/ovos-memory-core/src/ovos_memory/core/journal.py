@@ -7,7 +7,6 @@ Every memory on a ledger records through a journal.  It never raises for I/O: wh
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
-from ovos_memory.core.backlog import Backlog
+from ovos_memory.core.backlog import Backlog, let_go
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import (
@@ -27,7 +26,7 @@ from ovos_memory.core.exchanges import (
     window,
 )
 from ovos_memory.core.said import really_said
-from ovos_memory.core.shared import LruDict
+from ovos_memory.core.shared import LruDict, ProcessLock
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document, Exchange
 
@@ -63,8 +62,9 @@ class Journal:
         self._boundary = boundary
         self._backlog = Backlog(open_ledger, boundary=boundary, on_stored=on_stored)
         self._open: LruDict[str, list[AgentMessage]] = LruDict(MAX_OPEN_SESSIONS)
-        self._locks = [threading.Lock() for _ in range(64)]
-        self._finalizer = weakref.finalize(self, self._backlog.close)
+        # Held while an exchange goes to the disk: a child that is forked just then must not find one taken.
+        self._locks = [ProcessLock() for _ in range(64)]
+        self._finalizer = weakref.finalize(self, let_go, self._backlog)
 
     @property
     def ledger(self) -> SqliteLedger:
