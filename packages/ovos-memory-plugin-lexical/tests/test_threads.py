@@ -66,9 +66,7 @@ def test_threads_that_begin_a_rebuild_at_once_begin_one_that_can_be_stopped(monk
                 others.append(in_another_thread(rebuild.start))
             super().start()
 
-    seen = SimpleNamespace(
-        Thread=Noted, Event=threading.Event, current_thread=threading.current_thread
-    )
+    seen = SimpleNamespace(Thread=Noted, Event=threading.Event, current_thread=threading.current_thread)
     monkeypatch.setattr(rebuild_module, "threading", seen)
     monkeypatch.setattr(rebuild_module, "_EXIT_S", 10)
 

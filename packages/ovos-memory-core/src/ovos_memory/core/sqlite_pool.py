@@ -192,7 +192,9 @@ class WriteTurn:
 
     def pause(self, deadline: float) -> None:
         """Let nobody else write until :meth:`resume`; does not insist beyond ``deadline``."""
-        self._is_paused = not self.is_mine and self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        self._is_paused = not self.is_mine and self._lock.acquire(
+            timeout=max(0.0, deadline - time.monotonic())
+        )
 
     def resume(self) -> None:
         """End a pause."""

@@ -57,7 +57,9 @@ class OneAtATime(Generic[R]):
             ModelUnavailable: The time is over, or an earlier call has not come back yet.
         """
         with self._renewing:  # or two threads would each take a line of its own
-            if self._pid != os.getpid():  # a lock that was held while the process forked stays held in the child
+            if (
+                self._pid != os.getpid()
+            ):  # a lock that was held while the process forked stays held in the child
                 self._idle, self._pid = threading.Lock(), os.getpid()
         idle = self._idle
         if not idle.acquire(timeout=deadline.left_s()):
