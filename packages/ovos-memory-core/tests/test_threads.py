@@ -251,6 +251,24 @@ def test_a_ledger_that_another_thread_lets_go_of_is_still_the_one_that_was_asked
     assert backlog.ledger() is opened
 
 
+def test_what_reaches_the_disk_while_a_window_is_read_is_in_it(store: Store) -> None:
+    journal = Journal(store.open, boundary=Boundary("p"))
+    journal.record(said("first"), "s")
+    store.error = StoreUnavailable("full")
+    journal.record(said("second"), "s")
+    store.error = None
+    tail = journal.ledger.tail
+
+    def and_written_elsewhere(*values: Any, **named: Any) -> Any:
+        found = tail(*values, **named)
+        journal.flush()
+        return found
+
+    journal.ledger.tail = and_written_elsewhere  # type: ignore[method-assign]
+
+    assert [message.content for message in journal.window("s", 0)] == ["first", "ok", "second", "ok"]
+
+
 def test_what_is_held_while_the_retrying_thread_ends_is_written_without_another_call(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

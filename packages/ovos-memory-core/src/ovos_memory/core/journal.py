@@ -133,10 +133,12 @@ class Journal:
             StoreError: The ledger cannot be read; :meth:`held_window` is what is left then.
         """
         ledger, page, chars = self.ledger, max_messages or _PAGE, 0
+        # Before the ledger is read: what reaches the disk in between is in one of them at least, and counts once.
+        held = self._backlog.held(session_id)
         older = documents = ledger.tail(session_id, page)
         while len(older) == page:
             if max_messages:
-                if len(self._messages(session_id, documents)) >= max_messages:
+                if len(self._messages(session_id, documents, held)) >= max_messages:
                     break
             else:
                 chars += sum(len(m.content) for document in older for m in document.messages)
@@ -145,16 +147,18 @@ class Journal:
             page = min(4 * page, _MAX_PAGE)
             older = ledger.tail(session_id, page, before_n=documents[0].n)
             documents = [*older, *documents]
-        messages = self._messages(session_id, documents)
+        messages = self._messages(session_id, documents, held)
         return window(messages, max_messages) if max_messages else messages
 
     def held_window(self, session_id: str, max_messages: int) -> list[AgentMessage]:
         """Return the window of what is only in memory, for when the ledger cannot be read."""
-        return window(self._messages(session_id, []), max_messages)
+        return window(self._messages(session_id, [], self._backlog.held(session_id)), max_messages)
 
-    def _messages(self, session_id: str, documents: list[Document]) -> list[AgentMessage]:
+    def _messages(
+        self, session_id: str, documents: list[Document], in_memory: list[Document]
+    ) -> list[AgentMessage]:
         """Return what these documents, just read, and those in memory say; none of it is anybody else's."""
-        held = {d.id: d for d in self._backlog.held(session_id)}
+        held = {d.id: d for d in in_memory}
         said: list[AgentMessage] = []
         for document in documents:
             longer = held.pop(document.id, None) if held else None
