@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 from ovos_memory.core.state import RamState
+from ovos_memory.core.types import Document
+from ovos_memory.entity import EntityMemory
 from ovos_memory.entity.facts import FactBook, NewFact
 from ovos_memory.entity.store import SHARED, FactStore, record_of
 
@@ -43,3 +46,18 @@ def test_facts_of_the_other_scope_move_once_when_a_turn_and_the_worker_begin_tog
     state.other.join(10)
     assert sorted((f.text, f.is_current, f.confirmations) for f in moved) == sorted(before)
     assert state.sessions() == [SHARED]
+
+
+def test_a_sentence_that_reaches_the_disk_while_a_context_is_built_is_in_it():
+    held = [Document("s", 0, "I have a dog", "ok", (), 1.0)]
+
+    def unfinished(session_id: str, limit: int) -> list[Document]:
+        held.clear()  # another thread writes it as soon as the ledger was read
+        return []
+
+    memory: Any = SimpleNamespace(
+        workplace=SimpleNamespace(unfinished=unfinished),
+        journal=SimpleNamespace(held=lambda session_id: list(held)),
+    )
+
+    assert EntityMemory._pending(memory, "s") == ["I have a dog"]
