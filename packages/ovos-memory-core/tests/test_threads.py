@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ from ovos_memory.core.backlog import Backlog, let_go
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError, StoreUnavailable
 from ovos_memory.core.exchanges import make_exchange
+from ovos_memory.core.files import folder_lock
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.llm import deadline as deadline_module
@@ -158,6 +160,24 @@ def test_a_child_counts_failures_although_a_thread_was_counting_when_it_was_fork
 def test_a_child_opens_databases_although_a_thread_was_opening_one_when_it_was_forked(tmp_path: Path) -> None:
     with held_by_another_thread(sqlite_open._creating):
         assert in_child(lambda: open_database(tmp_path / "m.db", plugin="p")) == 0
+
+
+def test_a_child_does_not_keep_the_folder_that_a_thread_had_when_it_was_forked(tmp_path: Path) -> None:
+    until_parent_ends, parent = os.pipe()
+    with folder_lock(tmp_path):
+        if (child := os.fork()) == 0:
+            os.close(parent)
+            os.read(until_parent_ends, 1)
+            os._exit(0)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises when somebody has it
+    finally:
+        os.close(descriptor)
+        os.close(parent)
+        os.close(until_parent_ends)
+        os.waitpid(child, 0)
 
 
 class _OtherThreadFirst:
