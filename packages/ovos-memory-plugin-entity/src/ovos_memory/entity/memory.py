@@ -122,7 +122,9 @@ class EntityMemory(ModelMemory):
 
     def _pending(self, session_id: str) -> list[str]:
         """Return what the user said lately that no fact was drawn from yet."""
-        held = self.journal.held(session_id)  # first: what reaches the disk in between is in both, and counts once
+        held = self.journal.held(
+            session_id
+        )  # first: what reaches the disk in between is in both, and counts once
         try:
             documents = self.workplace.unfinished(session_id, MAX_PENDING)
         except StoreError as error:
