@@ -26,10 +26,12 @@ from ovos_memory.core.files import folder_lock
 from ovos_memory.core.journal import Journal
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.llm import deadline as deadline_module
+from ovos_memory.core.llm import workplace as workplace_module
 from ovos_memory.core.llm.breaker import Breaker
 from ovos_memory.core.llm.deadline import Deadline, OneAtATime
 from ovos_memory.core.llm.http import Answer
 from ovos_memory.core.llm.server import ServerChat
+from ovos_memory.core.llm.workplace import Workplace
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.types import Exchange
 from ovos_memory.core.worker import Worker
@@ -317,6 +319,34 @@ def test_what_is_held_while_the_retrying_thread_ends_is_written_without_another_
 
     assert is_written.wait(10)
     assert store.questions() == ["first", "second"]
+
+
+def test_two_threads_that_find_too_much_waiting_let_go_of_the_surplus_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workplace_module, "MAX_PENDING_IN_RAM", 16)
+    consumer: Any = SimpleNamespace(name="facts", fingerprint="1")
+    place = Workplace(
+        "p", None, open_store=lambda: None, hire=lambda place: consumer, chat=None, clock=lambda: 1.0
+    )  # type: ignore[arg-type, return-value]
+    ledger, others = place.ledger(), []
+    for number in range(17):
+        ledger.append("s", exchange(f"q{number}"), created_at=1.0)
+    count = ledger.count
+
+    def and_counted_elsewhere() -> int:
+        found = count()
+        if not others:
+            others.append(threading.current_thread())
+            others.append(in_another_thread(place.bound))
+        return found
+
+    ledger.count = and_counted_elsewhere  # type: ignore[method-assign]
+
+    place.bound()
+
+    others[1].join(10)
+    assert count() == 15
 
 
 def test_a_question_goes_to_the_model_that_was_found_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
