@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ovos_memory.core.errors import StoreLocked
 from ovos_memory.local_rag import background as background_module
 from ovos_memory.local_rag import embedder as embedder_module
 from ovos_memory.local_rag import patience as patience_module
 from ovos_memory.local_rag.background import Background
+from ovos_memory.local_rag.current_model import CurrentModel
 from ovos_memory.local_rag.embedder import Embedder
 from ovos_memory.local_rag.exact import ExactSearch
 from ovos_memory.local_rag.mirror import StoreMirror
@@ -157,3 +159,34 @@ def test_a_store_that_another_thread_wants_looked_at_again_is_still_the_one_that
     mirror._opened = (store, model, "c")
 
     assert mirror.open(model) == (store, "c")
+
+
+def test_a_model_that_could_not_be_noted_while_others_wrote_begins_with_the_next_call() -> None:
+    facts: dict[str, str] = {}
+    others = [StoreLocked("others are writing")]
+    begun: list[int] = []
+
+    def write(wait_s: float) -> Any:
+        if others:
+            raise others.pop()
+        return contextlib.nullcontext()
+
+    model = Model(1, 2, "f", "")
+    ledger: Any = SimpleNamespace(
+        database=SimpleNamespace(read=contextlib.nullcontext, write=write),
+        pending_count=lambda consumer, fingerprint: 7,
+    )
+    table: Any = SimpleNamespace(
+        find_model=lambda connection, probe: model,
+        meta=lambda connection, name: facts.get(name),
+        set_meta=lambda connection, name, value: facts.update({name: value}),
+    )
+    embedder: Any = SimpleNamespace(probe=lambda: None)
+    current = CurrentModel(ledger, table, embedder, begin=lambda model, left: begun.append(left))
+    with pytest.raises(StoreLocked):
+        current.loaded()
+
+    assert current.loaded() is model
+    assert current.loaded() is model
+
+    assert (begun, facts) == ([7], {"fingerprint": "f"})
