@@ -7,11 +7,20 @@ import os
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from ovos_memory.core.shared import LruDict, ProcessLock, SessionLocks, acquire, holders, living, release
+from ovos_memory.core.shared import (
+    LruDict,
+    ProcessLock,
+    SessionLocks,
+    _Entry,
+    acquire,
+    holders,
+    living,
+    release,
+)
 
 
 class Owner:
@@ -84,6 +93,47 @@ def test_a_new_owner_at_the_address_of_an_old_one_keeps_the_resource():
     assert holders("k5") == 1
     del a
     assert keeper.closed == 1
+
+
+def while_counted_in(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Let something happen in the middle of every counting in of an owner."""
+    is_used_by = _Entry.is_used_by
+
+    def interrupted(self: _Entry[Resource], owner: object) -> bool:
+        happens()
+        return is_used_by(self, owner)
+
+    monkeypatch.setattr(_Entry, "is_used_by", interrupted)
+
+
+def test_an_owner_that_is_collected_while_the_next_is_counted_in_leaves_it_the_resource(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    owners, successor = [Owner()], Owner()
+    resource = acquire("k10", Resource, owners[0])
+    while_counted_in(monkeypatch, owners.clear)  # as the collector may, which runs in any allocation
+
+    found = acquire("k10", Resource, successor)
+
+    assert (found, resource.closed, holders("k10")) == (resource, 0, 1)
+
+
+def test_a_resource_whose_owner_is_collected_while_another_thread_asks_is_freed_when_that_has_asked(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    owners, other = [Owner()], Owner()
+    resource = acquire("k11", Resource, owners[0])
+
+    def collected_elsewhere() -> None:
+        thread = threading.Thread(target=owners.clear)
+        thread.start()
+        thread.join(10)
+
+    while_counted_in(monkeypatch, collected_elsewhere)
+
+    acquire("k12", Resource, other)
+
+    assert resource.closed == 1
 
 
 def test_what_the_factory_raises_reaches_every_waiting_caller_and_the_next_one_tries_again():
@@ -187,6 +237,24 @@ def test_the_least_recently_used_entry_goes_first():
     entries["c"] = 3
 
     assert dict(entries) == {"a": 1, "c": 3}
+
+
+class LosesOne(LruDict[str, int]):
+    """A dict from which another thread takes an entry whenever one is listed."""
+
+    def __iter__(self) -> Iterator[str]:
+        names = list(super().__iter__())
+        self.pop("a", None)
+        return iter(names)
+
+
+def test_clearing_removes_everything_even_while_another_thread_removes_something():
+    entries = LosesOne(4)
+    entries["a"], entries["b"] = 1, 2
+
+    entries.clear()
+
+    assert len(entries) == 0
 
 
 def test_asking_for_a_missing_entry_leaves_nothing():

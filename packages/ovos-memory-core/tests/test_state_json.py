@@ -522,3 +522,41 @@ def test_an_empty_1x_file_is_taken_over(tmp_path: Path, log: dict[str, list[str]
     open_json(tmp_path / "m.json", convert_1x=convert_1x).update("s", say("a"))
 
     assert log["error"] == []
+
+
+def test_what_is_forgotten_while_another_thread_closes_the_store_is_gone_from_the_file(tmp_path: Path):
+    store = JsonState(tmp_path / "m.json", kind="test", plugin=PLUGIN)
+    store.update("s", lambda record: {"said": ["secret"]})
+
+    def forget(record: Record | None) -> None:
+        closing = threading.Thread(target=store.close)
+        closing.start()
+        closing.join(10)
+
+    store.update("s", forget)
+
+    assert b"secret" not in (tmp_path / "m.json").read_bytes()
+    assert store.sessions() == []
+
+
+def test_what_others_recorded_stays_when_the_collector_closes_the_store_within_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = open_json(tmp_path / "m.json")
+    store.update("mine", say("a"))
+    store.update("theirs", say("b"))
+    is_still = state_json._Seen.is_still
+
+    def collected(self: Any, path: Path) -> bool:
+        found = is_still(self, path)
+        store.close()  # its last user is gone; the collector runs in any allocation, on this thread
+        return found
+
+    monkeypatch.setattr(state_json._Seen, "is_still", collected)
+
+    store.update("mine", say("c"))
+
+    assert dict(open_json(tmp_path / "m.json").items()) == {
+        "mine": {"said": ["a", "c"]},
+        "theirs": {"said": ["b"]},
+    }

@@ -113,6 +113,63 @@ def test_what_cannot_be_written_is_seen_and_written_later_in_order(kit: Kit, err
     assert set(kit.failures) == {("write", type(error).__name__)}
 
 
+class OtherThreadFails(dict[str, StoreError]):
+    """The errors that stand, to which another thread adds one while they are looked through."""
+
+    def __init__(self, errors: dict[str, StoreError]) -> None:
+        super().__init__(errors)
+        self.is_read = False
+
+    def values(self) -> Any:
+        found = _Interrupted(super().values())
+        found.meanwhile = lambda: self.__setitem__(f"read{len(self)}", FULL)
+        return found
+
+
+class _Interrupted:
+    meanwhile: Callable[[], None]
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __reversed__(self) -> Any:
+        found = reversed(self._values)
+        self.meanwhile()
+        return found
+
+    def __iter__(self) -> Any:
+        found = list(self._values)
+        self.meanwhile()
+        return iter(found)
+
+
+def test_a_change_is_held_although_another_thread_fails_while_the_errors_are_looked_through():
+    def locked() -> RamState:
+        raise LOCKED
+
+    store = ResilientState(locked, clock=lambda: 1_000.0)
+    store.update("s", say("a"))
+    store._failing = OtherThreadFails(store._failing)
+
+    assert store.update("s", say("b")) == {"said": ["a", "b"]}
+    assert store.health()["held"] == 2
+
+
+def test_a_store_that_another_thread_finds_working_again_is_not_scrubbed_over_what_is_held(kit: Kit):
+    kit.faulty.write_error = FULL
+    kit.store.update("s", say("a"))
+    failed = kit.store._failed
+
+    def and_works_elsewhere(operation: str, error: StoreError) -> None:
+        failed(operation, error)
+        kit.store._succeeded(operation)  # as that of another thread, which began before
+
+    kit.store._failed = and_works_elsewhere  # type: ignore[method-assign]
+
+    with pytest.raises(StoreError, match="scrub again"):
+        kit.store.scrub()
+
+
 def test_held_changes_are_written_as_one(kit: Kit):
     kit.faulty.write_error = FULL
     for n in range(50):

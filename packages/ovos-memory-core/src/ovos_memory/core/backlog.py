@@ -5,6 +5,7 @@ A locked database, a full disk or a missing folder must neither stop a conversat
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -20,6 +21,7 @@ from ovos_utils.log import LOG
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked, StoreUnavailable
 from ovos_memory.core.exchanges import append_turns, make_exchange
+from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.types import Document, Exchange
 
 if TYPE_CHECKING:  # SQLite's modules are slow to load and not needed before the first use
@@ -61,25 +63,29 @@ class Backlog:
         self._open_ledger = open_ledger
         self._boundary = boundary
         self._on_stored = on_stored
+        self._renewing = ProcessLock()
         self._reset()
 
     def _reset(self) -> None:
-        self._pid = os.getpid()
         self._ledger: SqliteLedger | None = None
         self._open_lock = threading.Lock()
         self._write_lock = threading.RLock()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # re-entrant: the collector may close us from within
         self._held: dict[str, _Held] = {}
         self._open_error: StoreError | None = None
         self._reopen_at = 0.0
         self._lost = 0
+        self._is_flushing = False
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self._pid = os.getpid()  # last: from here on the child's other threads use what is above
 
     def _after_fork(self) -> None:
         """Start afresh in a forked child: what is held belongs to the parent, which will write it."""
         if self._pid != os.getpid():
-            self._reset()
+            with self._renewing:
+                if self._pid != os.getpid():
+                    self._reset()
 
     # ------------------------------------------------------------------ the ledger
     @property
@@ -95,19 +101,21 @@ class Backlog:
                 comes without waiting again.
         """
         self._after_fork()
-        if self._ledger is not None:
-            return self._ledger
+        opened = self._ledger  # looked at once: another thread may close it at any moment
+        if opened is not None:
+            return opened
         with self._open_lock:
-            if self._ledger is not None:
-                return self._ledger
+            opened = self._ledger
+            if opened is not None:
+                return opened
             if self._open_error is not None and time.monotonic() < self._reopen_at:
                 raise self._open_error
             try:
-                self._ledger = self._open_ledger()
+                opened = self._ledger = self._open_ledger()
             except StoreLocked as error:
                 self._open_error, self._reopen_at = error, time.monotonic() + _REOPEN_AFTER_S
                 raise
-            return self._ledger
+            return opened
 
     # ------------------------------------------------------------------ writing
     def append(self, session_id: str, exchange: Exchange, created_at: float) -> Document:
@@ -195,21 +203,35 @@ class Backlog:
             return True
         stored: list[Document] = []
         with self._write_lock:
-            while self._held:
-                with self._lock:
-                    key, item = next(iter(self._held.items()))
-                try:
-                    stored.append(self._store(item, wait_s))
-                except StoreError:
-                    break
-                except Exception as error:  # one document that no store takes must not stop those behind it
-                    self._boundary.failed("flush", error, session_id=item.document.session_id)
-                    self._lost += 1
-                with self._lock:
-                    self._held.pop(key, None)
+            if self._is_within_write():
+                return False
+            self._is_flushing = True
+            try:
+                self._flush(stored, wait_s)
+            finally:
+                self._is_flushing = False
         if stored and self._on_stored is not None:
             self._on_stored(stored)
         return not self._held
+
+    def _is_within_write(self) -> bool:
+        """Tell whether this thread is writing already: the collector may close a backlog in the middle of that."""
+        ledger = self._ledger
+        return self._is_flushing or (ledger is not None and ledger.database.is_written_here)
+
+    def _flush(self, stored: list[Document], wait_s: float) -> None:
+        while self._held:
+            with self._lock:
+                key, item = next(iter(self._held.items()))
+            try:
+                stored.append(self._store(item, wait_s))
+            except StoreError:
+                return
+            except Exception as error:  # one document that no store takes must not stop those behind it
+                self._boundary.failed("flush", error, session_id=item.document.session_id)
+                self._lost += 1
+            with self._lock:
+                self._held.pop(key, None)
 
     def held(self, session_id: str | None = None) -> list[Document]:
         """Return the documents that are not on disk yet, oldest first (``None``: of all sessions)."""
@@ -256,6 +278,16 @@ class Backlog:
             )
             self._thread.start()
 
+    def _is_flushed(self) -> bool:
+        """Write what is held; true when nothing is left, so that the thread that asks may end."""
+        self.flush()
+        with self._lock:  # what is held from here on finds no thread, and starts one
+            if self._held:
+                return False
+            if self._thread is threading.current_thread():
+                self._thread = None
+            return True
+
     def close(self, timeout_s: float = 1.0) -> None:
         """Try once more to write what is held, waiting for a lock at most ``timeout_s``, and let go of the ledger.
 
@@ -274,6 +306,14 @@ class Backlog:
             self._retry_later()
 
 
+def let_go(backlog: Backlog) -> None:
+    """Close the backlog of a journal that is gone; runs wherever the collector does, perhaps within a write."""
+    backlog.close()
+    if backlog.held():
+        with contextlib.suppress(RuntimeError):  # the interpreter is going down
+            threading.Thread(target=backlog.close, name="memory-backlog", daemon=True).start()
+
+
 def _exchange(document: Document) -> Exchange:
     return Exchange(document.question, document.answer, document.messages)
 
@@ -288,7 +328,7 @@ def _retry(backlog: weakref.ref[Backlog], closing: threading.Event) -> None:
     delay_s = _RETRY_FROM_S
     while not closing.wait(delay_s):
         target = backlog()
-        if target is None or target.flush():
+        if target is None or target._is_flushed():
             return
         del target
         delay_s = min(2 * delay_s, _RETRY_TO_S)

@@ -6,7 +6,6 @@ Inner code raises; the public methods of a memory call it through :meth:`Boundar
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TypeVar
 from ovos_utils.log import LOG
 
 from ovos_memory.core.errors import OvosMemoryError
+from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.text import session_tag
 
 R = TypeVar("R")
@@ -49,7 +49,7 @@ class Boundary:
         self.plugin = plugin
         self._clock = clock
         self.sink = sink
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._counts: dict[str, FailureCount] = {}
         self._logged: dict[tuple[str, str], float] = {}
 

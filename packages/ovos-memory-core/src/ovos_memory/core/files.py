@@ -134,6 +134,9 @@ def folder_lock(folder: Path, *, is_shared: bool = False) -> Iterator[None]:
         yield
     finally:
         if descriptor != -1:
+            # Said aloud: a forked child may hold a copy of the descriptor, which would keep the lock.
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
 

@@ -7,7 +7,6 @@ Every memory on a ledger records through a journal.  It never raises for I/O: wh
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
-from ovos_memory.core.backlog import Backlog
+from ovos_memory.core.backlog import Backlog, let_go
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.exchanges import (
@@ -27,7 +26,7 @@ from ovos_memory.core.exchanges import (
     window,
 )
 from ovos_memory.core.said import really_said
-from ovos_memory.core.shared import LruDict
+from ovos_memory.core.shared import LruDict, ProcessLock
 from ovos_memory.core.text import clean
 from ovos_memory.core.types import Document, Exchange
 
@@ -63,8 +62,9 @@ class Journal:
         self._boundary = boundary
         self._backlog = Backlog(open_ledger, boundary=boundary, on_stored=on_stored)
         self._open: LruDict[str, list[AgentMessage]] = LruDict(MAX_OPEN_SESSIONS)
-        self._locks = [threading.Lock() for _ in range(64)]
-        self._finalizer = weakref.finalize(self, self._backlog.close)
+        # Held while an exchange goes to the disk: a child that is forked just then must not find one taken.
+        self._locks = [ProcessLock() for _ in range(64)]
+        self._finalizer = weakref.finalize(self, let_go, self._backlog)
 
     @property
     def ledger(self) -> SqliteLedger:
@@ -133,10 +133,12 @@ class Journal:
             StoreError: The ledger cannot be read; :meth:`held_window` is what is left then.
         """
         ledger, page, chars = self.ledger, max_messages or _PAGE, 0
+        # Before the ledger is read: what reaches the disk in between is in one of them at least, and counts once.
+        held = self._backlog.held(session_id)
         older = documents = ledger.tail(session_id, page)
         while len(older) == page:
             if max_messages:
-                if len(self._messages(session_id, documents)) >= max_messages:
+                if len(self._messages(session_id, documents, held)) >= max_messages:
                     break
             else:
                 chars += sum(len(m.content) for document in older for m in document.messages)
@@ -145,16 +147,18 @@ class Journal:
             page = min(4 * page, _MAX_PAGE)
             older = ledger.tail(session_id, page, before_n=documents[0].n)
             documents = [*older, *documents]
-        messages = self._messages(session_id, documents)
+        messages = self._messages(session_id, documents, held)
         return window(messages, max_messages) if max_messages else messages
 
     def held_window(self, session_id: str, max_messages: int) -> list[AgentMessage]:
         """Return the window of what is only in memory, for when the ledger cannot be read."""
-        return window(self._messages(session_id, []), max_messages)
+        return window(self._messages(session_id, [], self._backlog.held(session_id)), max_messages)
 
-    def _messages(self, session_id: str, documents: list[Document]) -> list[AgentMessage]:
+    def _messages(
+        self, session_id: str, documents: list[Document], in_memory: list[Document]
+    ) -> list[AgentMessage]:
         """Return what these documents, just read, and those in memory say; none of it is anybody else's."""
-        held = {d.id: d for d in self._backlog.held(session_id)}
+        held = {d.id: d for d in in_memory}
         said: list[AgentMessage] = []
         for document in documents:
             longer = held.pop(document.id, None) if held else None

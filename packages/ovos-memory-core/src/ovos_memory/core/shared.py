@@ -6,6 +6,7 @@ a worker) belongs to the process and goes when the last memory that uses it is c
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
@@ -109,6 +110,11 @@ class LruDict(MutableMapping[K, V]):
         with self._lock:
             return self._items.pop(key, *default)
 
+    def clear(self) -> None:
+        """Remove everything at once; key by key it would end early when another thread removes one."""
+        with self._lock:
+            self._items.clear()
+
     def setdefault(self, key: K, default: V = None) -> V:  # type: ignore[assignment]
         """Return the value of ``key``, which becomes ``default`` when there is none."""
         with self._lock:
@@ -137,6 +143,8 @@ class _Registry:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.lock = threading.RLock()
+        self.depth = 0
+        """Blocks that the lock's thread is in: the collector may run a finalizer in the middle of one."""
         self.entries: dict[Hashable, _Entry[Any]] = {}
         self.dropped: deque[tuple[Hashable, _Entry[Any], int]] = deque()
         """Owners that are gone but not yet counted out."""
@@ -144,6 +152,18 @@ class _Registry:
 
 _registry = _Registry()
 _inherited: list[_Registry] = []
+
+
+@contextlib.contextmanager
+def _locked(registry: _Registry) -> Iterator[None]:
+    """Hold the registry, and free afterwards what finalizers left, which wait for no lock."""
+    with registry.lock:
+        registry.depth += 1
+        try:
+            yield
+        finally:
+            registry.depth -= 1
+    _sweep(wait=False)
 
 
 def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
@@ -164,7 +184,7 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
     while True:
         _sweep()
         registry = _registry
-        with registry.lock:
+        with _locked(registry):
             entry = cast("_Entry[R] | None", registry.entries.get(key))
             is_maker = entry is None
             if entry is None:
@@ -178,7 +198,7 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
         entry.ready.wait()
         if entry.error is not None:
             raise entry.error
-        with registry.lock:
+        with _locked(registry):
             if entry.is_used_by(owner):
                 return cast(R, entry.resource)
         # released by somebody between the making and now: begin again
@@ -189,7 +209,7 @@ def _make(registry: _Registry, key: Hashable, entry: _Entry[R], factory: Callabl
         entry.resource = factory()
     except BaseException as error:
         entry.error = error
-        with registry.lock:
+        with _locked(registry):
             if registry.entries.get(key) is entry:
                 del registry.entries[key]
             finalizers, entry.owners = list(entry.owners.values()), {}
@@ -201,7 +221,7 @@ def _make(registry: _Registry, key: Hashable, entry: _Entry[R], factory: Callabl
 
 def release(key: Hashable, owner: object) -> None:
     """Say that ``owner`` no longer uses the resource under ``key``; unknown ones are ignored."""
-    with _registry.lock:
+    with _locked(_registry):
         entry = _registry.entries.get(key)
         finalizer = None if entry is None else entry.owners.get(id(owner))
     if finalizer is not None:
@@ -222,13 +242,16 @@ def _owner_gone(registry: _Registry, key: Hashable, entry: _Entry[Any], owner: i
 
 
 def _sweep(*, wait: bool = True) -> None:
-    """Free what nobody uses any more."""
+    """Free what nobody uses any more; where the lock is held, whoever holds it does so afterwards."""
     registry = _registry
     while registry.dropped:
         if not registry.lock.acquire(blocking=wait):
             return
         unused = None
+        registry.depth += 1
         try:
+            if registry.depth > 1:  # within a block of this thread, which may be counting an owner in
+                return
             key, entry, owner = registry.dropped.popleft()
             finalizer = entry.owners.get(owner)
             if finalizer is not None and not finalizer.alive:
@@ -240,6 +263,7 @@ def _sweep(*, wait: bool = True) -> None:
         except IndexError:
             return
         finally:
+            registry.depth -= 1
             registry.lock.release()
         close = getattr(unused, "close", None)
         if close is not None:

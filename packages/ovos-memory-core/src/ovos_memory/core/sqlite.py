@@ -61,6 +61,11 @@ class Database:
         """Whether the file could only be opened for reading the last time."""
         return self._file.is_read_only
 
+    @property
+    def is_written_here(self) -> bool:
+        """Whether this thread is within :meth:`write`."""
+        return self._turn.is_mine
+
     # ------------------------------------------------------------------ reading and writing
     @contextlib.contextmanager
     def read(self, wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:

@@ -7,7 +7,6 @@ import functools
 import os
 import sqlite3
 import stat
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +15,14 @@ from urllib.parse import quote
 
 from ovos_memory.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from ovos_memory.core.files import backup_path_1x, create_private_file, sync_folder
+from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.sqlite_checkpoint import MAX_LOG_PAGES
 from ovos_memory.core.sqlite_errors import meaning
 
 FILE_FORMAT = 1
 """``PRAGMA user_version`` of our files; a bigger number means that a newer version wrote it."""
 _WAL_LIMIT_BYTES = 8 * 1024 * 1024
-_creating = threading.Lock()
+_creating = ProcessLock()
 
 Mode = Literal["rw", "ro", "immutable"]
 Connect = Callable[[str], "Connection"]

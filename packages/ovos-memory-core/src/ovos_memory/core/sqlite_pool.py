@@ -185,10 +185,16 @@ class WriteTurn:
         self._thread: int | None = None
         self._is_paused = False
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has the turn."""
+        return self._thread == threading.get_ident()
+
     def pause(self, deadline: float) -> None:
         """Let nobody else write until :meth:`resume`; does not insist beyond ``deadline``."""
-        is_mine = self._thread == threading.get_ident()
-        self._is_paused = not is_mine and self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        self._is_paused = not self.is_mine and self._lock.acquire(
+            timeout=max(0.0, deadline - time.monotonic())
+        )
 
     def resume(self) -> None:
         """End a pause."""
@@ -204,7 +210,7 @@ class WriteTurn:
             StoreLocked: Other threads were writing all the time.
             RuntimeError: The thread has it already.
         """
-        if self._thread == threading.get_ident():
+        if self.is_mine:
             raise RuntimeError("write() within write() of the same thread: hand the connection on")
         if not self._lock.acquire(timeout=max(0.0, wait_s)):
             raise StoreLocked(f"{self._name} is being written by other threads; it is tried again later")

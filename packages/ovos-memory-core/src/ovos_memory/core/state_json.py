@@ -110,9 +110,10 @@ class JsonState:
             raise StoreLocked(f"{self._where} is being written by other threads; it is tried again later")
         try:
             with self._file_lock(deadline):
-                entries = dict(self._current_locked())
+                before = self._current_locked()
+                entries = dict(before)
                 results = [self._change(entries, _key(session_id), change) for session_id, change in changes]
-                if entries != self._entries:
+                if entries != before:  # not the cache: that of a store that is just being closed is empty
                     self._write(entries)
             return results
         except OSError as error:
@@ -162,13 +163,15 @@ class JsonState:
             return self._taken_over(foreign, deadline)
 
     def _refresh(self) -> dict[str, bytes]:
-        if self._seen is not None and self._seen.is_still(self.path):
-            return self._entries
+        # Looked at once: the collector may close the store from within, and nothing cached is not an empty file.
+        known, entries = self._seen, self._entries
+        if known is not None and known.is_still(self.path):
+            return entries
         try:
             seen = _Seen(self.path)
         except FileNotFoundError:
             self._entries, self._seen = {}, None
-            return self._entries
+            return {}
         try:
             entries = parse_file(seen.read(), self._kind, self._where)
         except NotOurs as error:
@@ -216,7 +219,7 @@ class JsonState:
             copy = backup_1x(self.path)
             LOG.info("%s is taken over from version 1; a copy is %s", self._where, copy)
             self._write(converted)
-            return self._entries
+            return converted
 
     def _converted(self, raw: object) -> dict[str, bytes] | None:
         if raw is None or self._convert_1x is None:

@@ -127,7 +127,7 @@ class ResilientState:
         with self._lock:
             self._flush()
             if self._held:
-                raise list(self._failing.values())[-1]
+                raise self._last_error() or StoreUnavailable("changes wait for the store; scrub again later")
             return self._opened().scrub()
 
     def close(self) -> None:
@@ -146,11 +146,11 @@ class ResilientState:
 
     def health(self) -> dict[str, Any]:
         """Return how many changes are ``held`` and ``lost``, and the ``store_error`` that still stands."""
-        errors = list(self._failing.values())
+        error = self._last_error()
         return {
             "held": len(self._held),
             "lost": self._lost,
-            "store_error": str(errors[-1]) if errors else None,
+            "store_error": None if error is None else str(error),
         }
 
     # ------------------------------------------------------------------ inside
@@ -188,7 +188,7 @@ class ResilientState:
             return self._store
         with self._lock:
             if self._store is None:
-                last = next(reversed(self._failing.values()), None)
+                last = self._last_error()
                 if isinstance(last, StoreLocked) and self._wait_s() == 0.0:  # opening would wait for the lock
                     raise last
                 self._store = self._open_store()
@@ -246,6 +246,11 @@ class ResilientState:
                 self._lost += 1
                 self._tell("change", error)
             del self._held[0]
+
+    def _last_error(self) -> StoreError | None:
+        # Copied in one step: an iterator breaks when another thread's call fails, or works again, before its next.
+        errors = list(self._failing.values())
+        return errors[-1] if errors else None
 
     def _failed(self, operation: str, error: StoreError) -> None:
         self._failing[operation] = error

@@ -75,9 +75,9 @@ class Worker(Generic[R]):
 
     def _reset(self) -> None:
         """Begin afresh, at first and in a forked child, where the parent's thread does not exist."""
-        self._pid = os.getpid()
-        self._owner = f"{socket.gethostname()}:{self._pid}:{next(_numbers)}"
-        self._changed = threading.Condition(threading.Lock())
+        pid = os.getpid()
+        self._owner = f"{socket.gethostname()}:{pid}:{next(_numbers)}"
+        self._changed = threading.Condition()  # re-entrant: the collector may close it from within
         self._thread: threading.Thread | None = None
         self._has_work = self._is_stopping = self._is_busy = self._may_cut_pause = False
         self._portion = self._most
@@ -85,13 +85,18 @@ class Worker(Generic[R]):
         self._begins_at = 0.0
         self._was_in_trouble = False
         self._retried_parked_at: float | None = None
+        self._pid = pid  # last: from here on the child's other threads use what is above
+
+    def _after_fork(self) -> None:
+        with self._guard:
+            if self._pid != os.getpid():
+                self._reset()
 
     # ------------------------------------------------------------------ for the memories
     def wake(self) -> None:
         """Say that there may be work; returns at once.  A worker that was stopped begins again."""
         with self._guard:
-            if self._pid != os.getpid():
-                self._reset()
+            self._after_fork()
             with self._changed:
                 if not self._has_work and not self._is_busy:
                     self._begins_at = time.monotonic() + SETTLE_S
@@ -116,11 +121,14 @@ class Worker(Generic[R]):
             Whether it is done.
         """
         finished = is_done or (lambda: self.pending() == 0)
-        self._draining += 1
+        self._after_fork()
+        with self._changed:  # two that add one at once would add one together
+            self._draining += 1
         try:
             return self._drain(finished, time.monotonic() + timeout_s)
         finally:
-            self._draining -= 1
+            with self._changed:
+                self._draining -= 1
 
     def _drain(self, finished: Callable[[], bool], ends_at: float) -> bool:
         while True:

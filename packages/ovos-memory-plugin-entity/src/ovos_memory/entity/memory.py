@@ -122,13 +122,16 @@ class EntityMemory(ModelMemory):
 
     def _pending(self, session_id: str) -> list[str]:
         """Return what the user said lately that no fact was drawn from yet."""
+        held = self.journal.held(
+            session_id
+        )  # first: what reaches the disk in between is in both, and counts once
         try:
             documents = self.workplace.unfinished(session_id, MAX_PENDING)
         except StoreError as error:
             self.boundary.failed("pending", error, session_id=session_id)
             documents = []
         stored = {document.id for document in documents}
-        documents += [d for d in self.journal.held(session_id) if d.id not in stored]
+        documents += [d for d in held if d.id not in stored]
         said = [d.question if d.text is None else d.text for d in documents]
         return [truncate(" ".join(text.split()), MAX_PENDING_CHARS) for text in said if text.strip()][
             -MAX_PENDING:

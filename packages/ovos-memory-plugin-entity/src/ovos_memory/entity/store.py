@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.state_types import StateStore
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
@@ -27,6 +28,7 @@ class FactStore:
         self._is_global = scope == "global"
         self._max_facts = max_facts
         self._is_settled = False
+        self._settling = ProcessLock()
 
     def book(self, session_id: str) -> FactBook:
         """Return a copy of the facts that a session knows."""
@@ -67,6 +69,12 @@ class FactStore:
         """Once: bring facts of the other scope, or of version 1.x, to where this scope keeps them."""
         if self._is_settled:
             return
+        with self._settling:  # a turn and the worker begin together: each fact shall move once
+            if not self._is_settled:
+                self._move_misplaced()
+                self._is_settled = True
+
+    def _move_misplaced(self) -> None:
         misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
         for name in misplaced:
             moved = book_of(self._state.load(name)).all
@@ -74,7 +82,6 @@ class FactStore:
                 mine = [fact for fact in moved if self._record_of(fact.session) == target]
                 self.update_record(target, functools.partial(_adopt, facts=mine))
             self._state.update(name, lambda record: None)
-        self._is_settled = True
 
 
 def record_name(session_id: str) -> str:

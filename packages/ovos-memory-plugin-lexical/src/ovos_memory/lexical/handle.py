@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ovos_memory.core.ledger import SqliteLedger
 from ovos_memory.core.paths import IN_MEMORY
-from ovos_memory.core.shared import acquire
+from ovos_memory.core.shared import ProcessLock, acquire
 from ovos_memory.lexical.analysis import Analyzer
 from ovos_memory.lexical.index import LexicalIndex
 from ovos_memory.lexical.languages import AUTO, configured_language, language_code
@@ -38,6 +38,7 @@ class StoreHandle:
         self._clock = clock
         self._analyzer: Analyzer | None = None
         self._store: LexicalStore | None = None
+        self._opening = ProcessLock()
 
     @property
     def analyzer(self) -> Analyzer:
@@ -54,18 +55,22 @@ class StoreHandle:
             StoreError: It cannot be opened just now.
         """
         if self._store is None:
-            analyzer, path = self.analyzer, self._path
-
-            def make() -> LexicalStore:
-                return LexicalStore(
-                    path, plugin=self._plugin, table=self._table, analyzer=analyzer, clock=self._clock
-                )
-
-            if str(path) == IN_MEMORY:
-                self._store = make()
-            else:
-                self._store = acquire(("lexical", str(path), self._table, analyzer.language), make, self)
+            with self._opening:  # two threads would record in one store in memory, and search in another
+                if self._store is None:
+                    self._store = self._opened()
         return self._store
+
+    def _opened(self) -> LexicalStore:
+        analyzer, path = self.analyzer, self._path
+
+        def make() -> LexicalStore:
+            return LexicalStore(
+                path, plugin=self._plugin, table=self._table, analyzer=analyzer, clock=self._clock
+            )
+
+        if str(path) == IN_MEMORY:
+            return make()
+        return acquire(("lexical", str(path), self._table, analyzer.language), make, self)
 
     def ledger(self) -> SqliteLedger:
         """Return the store's ledger.

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from ovos_utils.log import LOG
 
+from ovos_memory.core.shared import ProcessLock
+
 if TYPE_CHECKING:
     from ovos_memory.lexical.store import LexicalStore
 
@@ -29,6 +31,7 @@ class Rebuild:
 
     def __init__(self, store: LexicalStore) -> None:
         self._store = weakref.ref(store)
+        self._lock = ProcessLock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -40,20 +43,23 @@ class Rebuild:
 
     def start(self) -> None:
         """Begin the work, or go on with it."""
-        if self.is_running:
-            return
-        self._pid, self._stop = os.getpid(), threading.Event()
-        self._thread = threading.Thread(
-            target=_work, args=(self._store, self._stop), name="memory-lexical-index", daemon=True
-        )
-        self._thread.start()
-        atexit.register(_finish, self._thread, self._stop)
+        with self._lock:  # every search may begin it, and a second thread would be one that nothing stops
+            if self.is_running:
+                return
+            self._pid, self._stop = os.getpid(), threading.Event()
+            self._thread = threading.Thread(
+                target=_work, args=(self._store, self._stop), name="memory-lexical-index", daemon=True
+            )
+            self._thread.start()
+            atexit.register(_finish, self._thread, self._stop)
 
     def stop(self) -> None:
         """Stop after the slice under way; what is left goes on when the store is used again."""
-        self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread() and self.is_running:
-            self._thread.join(_EXIT_S)
+        with self._lock:
+            self._stop.set()
+            thread = self._thread if self.is_running else None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_EXIT_S)
 
 
 def _work(reference: weakref.ref[LexicalStore], stop: threading.Event) -> None:

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable
 
-from ovos_memory.core.shared import living
+from ovos_memory.core.shared import ProcessLock, living
 
 _EXIT_S = 2.0
 _running: weakref.WeakSet[Background] = weakref.WeakSet()
@@ -26,7 +26,7 @@ class Background:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self.is_stopping = threading.Event()
@@ -35,9 +35,9 @@ class Background:
 
     def start(self, function: Callable[[], object]) -> None:
         """Run ``function`` unless one is running; it must not raise."""
-        if self._pid != os.getpid():
-            self._pid, self._lock, self._thread = os.getpid(), threading.Lock(), None
         with self._lock:
+            if self._pid != os.getpid():
+                self._pid, self._thread = os.getpid(), None
             if self.is_stopping.is_set() or (self._thread is not None and self._thread.is_alive()):
                 return
             self._thread = threading.Thread(target=function, name=self._name, daemon=True)

@@ -60,7 +60,11 @@ class CurrentModel:
                 self._table.set_meta(connection, _LAST, model.fingerprint)
         if model.id not in self._begun:
             self._begun.add(model.id)
-            self._make_last(model)
+            try:
+                self._make_last(model)
+            except BaseException:
+                self._begun.discard(model.id)  # others were writing all the time: the next call begins
+                raise
             self._begin(model, self._ledger.pending_count(CONSUMER, model.fingerprint))
         return model
 

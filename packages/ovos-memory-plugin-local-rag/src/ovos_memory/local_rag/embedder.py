@@ -65,10 +65,10 @@ class Embedder:
             "memory-embedding",
             lambda why: ModelUnavailable(f"{plugin}: embeddings plugin '{name}' is held up: {why}"),
         )
+        self._renewing = ProcessLock()
         self._reset()
 
     def _reset(self) -> None:
-        self._pid = os.getpid()
         self._model: Any = None
         self._probe: Floats | None = None
         self._max_tokens = DEFAULT_MAX_TOKENS
@@ -81,17 +81,18 @@ class Embedder:
         self._retry_at = 0.0
         self._delay_s = _RETRY_FROM_S
         self._has_waited = False
+        self._pid = os.getpid()  # last: from here on the child's other threads use what is above
 
     # ------------------------------------------------------------------ loading
     @property
     def is_ready(self) -> bool:
         """Whether the model is loaded."""
-        return self._model is not None and self._pid == os.getpid()
+        return self._pid == os.getpid() and self._model is not None
 
     def preload(self) -> None:
         """Begin to load the model in the background, unless it is there or a try failed just now."""
         if self._pid != os.getpid():
-            self._reset()  # the threads inside a model do not survive a fork
+            self._renew()
         with self._state_lock:
             is_busy = self._thread is not None and self._thread.is_alive()
             if self._model is not None or is_busy or time.monotonic() < self._retry_at:
@@ -99,6 +100,11 @@ class Embedder:
             self._loaded.clear()
             self._thread = threading.Thread(target=self._load, name="memory-embedder", daemon=True)
             self._thread.start()
+
+    def _renew(self) -> None:
+        with self._renewing:  # or each of the child's threads would load a model of its own
+            if self._pid != os.getpid():
+                self._reset()  # the threads inside a model do not survive a fork
 
     def ready_in_s(self) -> float:
         """Return the seconds until the model may answer, 0: now; begins to load it when due."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ovos_memory.core.shared import ProcessLock
@@ -30,6 +31,7 @@ class ExactSearch:
         self._database = database
         self._table = table
         self._lock = ProcessLock()
+        self._pid = os.getpid()
         self._model_id = -1
         self._instance = ""
         self._matrix: Matrix | None = None
@@ -53,6 +55,8 @@ class ExactSearch:
 
     def _current(self, model: Model) -> Matrix:
         with self._lock:
+            if self._pid != os.getpid():  # a thread of the parent may have been in the middle of changing it
+                self._pid, self._matrix = os.getpid(), None
             while True:
                 with self._database.read() as connection:
                     if self._matrix is None or self._model_id != model.id:

@@ -85,14 +85,15 @@ class StoreMirror:
         """
         with self._lock:
             store = self._handle.store(self._base, model.dimension)
-            if self._opened is None or self._opened[0] is not store or self._opened[1].id != model.id:
+            opened = self._opened  # looked at once: look_again() waits for no call that may hang
+            if opened is None or opened[0] is not store or opened[1].id != model.id:
                 try:
                     collection = self._prepare(store, model)
                 except OvosMemoryError as error:
                     self._handle.failed(error)
                     raise
-                self._opened = (store, model, collection)
-            return store, self._opened[2]
+                opened = self._opened = (store, model, collection)
+            return store, opened[2]
 
     def _prepare(self, store: VectorStore, model: Model) -> str:
         with self._ledger.database.write(10.0) as connection:

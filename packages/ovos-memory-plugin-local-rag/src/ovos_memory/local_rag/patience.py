@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
+from ovos_memory.core.shared import ProcessLock
+
 R = TypeVar("R")
 
 BACKGROUND_S = 120.0
@@ -79,12 +81,13 @@ class OwnThread:
     def __init__(self, name: str, refusal: Callable[[str], Exception]) -> None:
         self._name = name
         self._refusal = refusal
+        self._renewing = ProcessLock()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._pid = os.getpid()
         self._line = _Line(self._name)
         weakref.finalize(self, self._line.stop)
+        self._pid = os.getpid()  # last: from here on the child's other threads use the new line
 
     @property
     def is_late(self) -> bool:
@@ -98,7 +101,9 @@ class OwnThread:
             Exception: The refusal: it did not come back in time, or an earlier call has not.
         """
         if self._pid != os.getpid():  # the thread did not come along
-            self._begin_anew()
+            with self._renewing:  # or each of the child's threads would begin a line of its own
+                if self._pid != os.getpid():
+                    self._begin_anew()
         line = self._line
         if threading.current_thread() is line.thread:
             return function()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ovos_memory.core.errors import ModelUnavailable
+from ovos_memory.core.shared import ProcessLock
 
 PAUSES_S = (1.0, 2.0, 30.0, 90.0, 270.0, 600.0)
 """Seconds without a request after the first, second … failure in a row: two quick retries, then pauses."""
@@ -34,7 +34,7 @@ class Breaker:
         self._name = name
         self._pauses_s = tuple(pauses_s)
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._failures = 0
         self._ready_at = 0.0
         self._total_failures = 0

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ovos_memory.core.errors import ModelUnavailable
+from ovos_memory.core.shared import ProcessLock
 
 R = TypeVar("R")
 
@@ -39,6 +40,7 @@ class OneAtATime(Generic[R]):
     def __init__(self, name: str) -> None:
         self._name = name
         self._idle = threading.Lock()
+        self._renewing = ProcessLock()
         self._pid = os.getpid()
 
     def run(
@@ -54,8 +56,11 @@ class OneAtATime(Generic[R]):
         Raises:
             ModelUnavailable: The time is over, or an earlier call has not come back yet.
         """
-        if self._pid != os.getpid():  # a lock that was held while the process forked stays held in the child
-            self._idle, self._pid = threading.Lock(), os.getpid()
+        with self._renewing:  # or two threads would each take a line of its own
+            if (
+                self._pid != os.getpid()
+            ):  # a lock that was held while the process forked stays held in the child
+                self._idle, self._pid = threading.Lock(), os.getpid()
         idle = self._idle
         if not idle.acquire(timeout=deadline.left_s()):
             raise ModelUnavailable(f"{self._name}: an earlier call has still not come back")

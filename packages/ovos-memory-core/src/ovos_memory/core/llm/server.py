@@ -146,11 +146,11 @@ class ServerChat:
     def _detect_model(self, deadline: Deadline) -> str:
         answer = self._send("GET", "/models", deadline)
         self._raise_for_status(answer)
-        self._model = first_chat_model(answer.body)
-        if not self._model:
+        found = self._model = first_chat_model(answer.body)
+        if not found:
             self.breaker.failed()
             raise ModelUnavailable(f"{self.label}: /models names no chat model; set 'model'")
-        return self._model
+        return found  # another question that fails may make the server be asked for it again
 
     def _send(
         self, method: str, path: str, deadline: Deadline, *, body: Mapping[str, Any] | None = None

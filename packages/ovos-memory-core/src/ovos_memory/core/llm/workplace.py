@@ -66,6 +66,7 @@ class Workplace:
         self._ledger: SqliteLedger | None = None
         self._database: Database | None = None
         self._opening = ProcessLock()
+        self._bounding = ProcessLock()
         self._is_loss_told = False
         self.consumer = hire(self)
         self.worker: Worker[Any] = Worker(self.ledger, self.consumer, plugin=plugin, clock=clock)
@@ -93,12 +94,13 @@ class Workplace:
         """Let go of the oldest exchanges where they live in RAM and the model does not keep up; a file keeps all."""
         if self.pending_path is not None:
             return
-        ledger = self.ledger()
-        surplus = ledger.count() - MAX_PENDING_IN_RAM
-        if surplus > 0:
-            oldest = ledger.documents(limit=surplus + MAX_PENDING_IN_RAM // 16)
-            ledger.delete([document.id for document in oldest])
-            self._warn_of_loss()
+        with self._bounding:  # two that count the same surplus would let go of it twice
+            ledger = self.ledger()
+            surplus = ledger.count() - MAX_PENDING_IN_RAM
+            if surplus > 0:
+                oldest = ledger.documents(limit=surplus + MAX_PENDING_IN_RAM // 16)
+                ledger.delete([document.id for document in oldest])
+                self._warn_of_loss()
 
     def _warn_of_loss(self) -> None:
         if not self._is_loss_told:
