@@ -21,7 +21,6 @@ _LOADING = threading.Lock()
 """Two llama.cpp models that load at once leave stdout on /dev/null."""
 _shared: weakref.WeakValueDictionary[tuple[int, str], Any] = weakref.WeakValueDictionary()
 _shared_lock = threading.Lock()
-os.register_at_fork(after_in_child=lambda: _renew_locks())
 
 
 class Chat(Protocol):
@@ -112,3 +111,7 @@ def _key(settings: ChatSettings) -> str:
 def _renew_locks() -> None:
     global _LOADING, _shared_lock
     _LOADING, _shared_lock = threading.Lock(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
