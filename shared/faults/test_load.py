@@ -33,8 +33,9 @@ MAX_WAL_BYTES = 16_000_000
 SLOWER, FATTER_BYTES = 1.6, 40_000_000
 """Cost of a turn at the end against that of a memory just opened on the same store, which is as large; memory that may
 still be gained after the first quarter."""
-POOL = "ovos-memory-member"
-"""Threads of the process that serve every composite, and end by themselves when idle."""
+POOL, MEMBERS = "ovos-memory-member", 5
+"""Threads of the process that serve every composite, and end by themselves when idle: never more than there were calls
+at the same time, one for each member of the composite that is tested."""
 
 
 class Traffic:
@@ -150,10 +151,11 @@ def soak(kind: str, folder: Path, seconds: float, seed: int) -> tuple[Traffic, d
     began = time.monotonic()
     with no_fault_of_ours():
         traffic.run(began + seconds / 4)
-        first_bytes, threads = resident_bytes(), threading.active_count()
+        first_bytes, threads = resident_bytes(), own_threads()
         traffic.run(began + seconds)
     grown = {"bytes": float(resident_bytes() - first_bytes), "wal": 0.0}
-    grown["threads"] = float(threading.active_count() - threads)
+    grown["threads"] = float(own_threads() - threads)
+    grown["pool"] = float(threading.active_count() - own_threads())
     for log in folder.rglob("*-wal"):
         grown["wal"] = max(grown["wal"], float(log.stat().st_size))
     grown["turns"], grown["median_ms"] = float(len(traffic.turns)), 1_000 * statistics.median(traffic.turns)
@@ -183,6 +185,7 @@ def judge(account: Account, kind: str, traffic: Traffic, grown: dict[str, float]
     assert grown["bytes"] < FATTER_BYTES, grown
     assert grown["slower"] < SLOWER, grown
     assert grown["files"] <= 12 and grown["threads"] <= THREADS, grown
+    assert grown["pool"] <= THREADS * MEMBERS, grown
     account.line(what).survived += 1
 
 
