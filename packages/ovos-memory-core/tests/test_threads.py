@@ -414,3 +414,19 @@ def test_a_worker_that_is_collected_by_a_thread_that_is_looking_at_it_ends(tmp_p
             worker.close()
 
     assert not in_another_thread(collected).is_alive()
+
+
+def test_closing_while_no_thread_can_be_started_any_more_raises_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    backlog = Backlog(store.open, boundary=Boundary("p"))
+    monkeypatch.setattr(backlog, "_open_ledger", lambda: (_ for _ in ()).throw(StoreUnavailable("full")))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    backlog.append("s", exchange("q"), 1.0)
+    backlog.close()
+
+    assert [document.question for document in backlog.held()] == ["q"]

@@ -276,7 +276,10 @@ class Backlog:
             self._thread = threading.Thread(
                 target=_retry, args=(weakref.ref(self), self._closing), name="memory-backlog", daemon=True
             )
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError:  # the interpreter is going down: from Python 3.12 on no thread starts then
+                self._thread = None
 
     def _is_flushed(self) -> bool:
         """Write what is held; true when nothing is left, so that the thread that asks may end."""
