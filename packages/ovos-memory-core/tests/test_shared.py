@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
-import traceback
 import weakref
 from collections.abc import Callable, Iterator
 
@@ -21,6 +19,7 @@ from ovos_memory.core.shared import (
     living,
     release,
 )
+from ovos_memory.testing.forks import in_child
 
 
 class Owner:
@@ -33,19 +32,6 @@ class Resource:
 
     def close(self) -> None:
         self.closed += 1
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Run ``work`` in a forked child; return its exit status, 0 when it did not raise."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_owners_of_one_key_share_one_resource():

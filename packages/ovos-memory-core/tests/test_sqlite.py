@@ -10,8 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from ovos_memory.core.errors import StoreLocked, StoreTooNew, StoreUnavailable
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.sqlite_open import Connection, backup_database_1x, connect
 from ovos_memory.core.sqlite_pool import KEPT_READERS, Pool
+from ovos_memory.testing.forks import in_child
 
 PLUGIN = "ovos-memory-plugin-test"
 
@@ -41,19 +41,6 @@ def add(database: Database, text: str, wait_s: float = 1.0) -> None:
 def notes(database: Database) -> list[str]:
     with database.read() as connection:
         return [row[0] for row in connection.execute("SELECT text FROM notes ORDER BY rowid")]
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Run ``work`` in a forked child; return its exit status, 0 when it did not raise."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ovos_utils.log import LOG
 from ovos_memory.core.errors import IndexDamaged, StoreDamaged, StoreError, StoreUnavailable
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.sqlite_open import Connection, connect
+from ovos_memory.testing.forks import in_child
 
 PLUGIN = "ovos-memory-plugin-test"
 
@@ -38,19 +39,6 @@ def add(database: Database, text: str) -> None:
 def notes(database: Database) -> list[str]:
     with database.read() as connection:
         return [row[0] for row in connection.execute("SELECT text FROM notes ORDER BY rowid")]
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Run ``work`` in a forked child; return its exit status, 0 when it did not raise."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.fixture

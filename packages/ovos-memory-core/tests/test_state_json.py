@@ -22,6 +22,7 @@ from ovos_utils.log import LOG
 import ovos_memory.core.state_json as state_json
 from ovos_memory.core.errors import StoreLocked, StoreTooNew, StoreUnavailable
 from ovos_memory.core.state import JsonState, Record
+from ovos_memory.testing.forks import in_child
 
 PLUGIN = "ovos-memory-plugin-test"
 
@@ -37,19 +38,6 @@ def say(text: str) -> Callable[[Record | None], Record]:
 
 def open_json(path: Path, **options: Any) -> JsonState:
     return JsonState(path, kind="test", plugin=PLUGIN, **options)
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Run ``work`` in a forked child; return its exit status, 0 when it did not raise."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def in_children(*works: Callable[[], None]) -> list[int]:

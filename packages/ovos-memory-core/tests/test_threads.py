@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +33,7 @@ from ovos_memory.core.llm.workplace import Workplace
 from ovos_memory.core.sqlite import Database, open_database
 from ovos_memory.core.types import Exchange
 from ovos_memory.core.worker import Worker
+from ovos_memory.testing.forks import in_child
 
 
 def said(question: str) -> list[AgentMessage]:
@@ -43,20 +42,6 @@ def said(question: str) -> list[AgentMessage]:
 
 def exchange(question: str) -> Exchange:
     return make_exchange(said(question))
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Run ``work`` in a forked child; return its exit status, 0 when it did neither raise nor hang."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ovos_plugin_manager.templates.agents import AgentMessage
@@ -20,7 +20,8 @@ from ovos_utils.log import LOG
 
 from ovos_memory.core.boundary import Boundary
 from ovos_memory.core.errors import DocumentGone, StoreError, StoreLocked, StoreUnavailable
-from ovos_memory.core.exchanges import append_turns, make_exchange
+from ovos_memory.core.exchanges import make_exchange
+from ovos_memory.core.held import Held, exchange_of, longer_by
 from ovos_memory.core.shared import ProcessLock
 from ovos_memory.core.types import Document, Exchange
 
@@ -33,14 +34,6 @@ MAX_HELD = 1_000
 """Exchanges kept in memory while a store cannot be written; beyond it the oldest are lost, and counted."""
 _REOPEN_AFTER_S = 1.0
 _RETRY_FROM_S, _RETRY_TO_S = 0.25, 30.0
-
-
-@dataclass(frozen=True)
-class _Held:
-    document: Document
-    """As it will be, for views; its number is a guess until it is stored."""
-    pieces: tuple[AgentMessage, ...] | None = None
-    """The later pieces of a document that is on disk already; ``None``: a new document."""
 
 
 class Backlog:
@@ -71,7 +64,7 @@ class Backlog:
         self._open_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._lock = threading.RLock()  # re-entrant: the collector may close us from within
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, Held] = {}
         self._open_error: StoreError | None = None
         self._reopen_at = 0.0
         self._lost = 0
@@ -121,14 +114,14 @@ class Backlog:
     def append(self, session_id: str, exchange: Exchange, created_at: float) -> Document:
         """Store a new exchange; on disk when the call returns, or held."""
         document = Document(session_id, 0, exchange.question, exchange.answer, exchange.messages, created_at)
-        return self._write(_Held(document))
+        return self._write(Held(document))
 
     def append_text(
         self, session_id: str, text: str, created_at: float, metadata: dict[str, Any]
     ) -> Document:
         """Store a verbatim text; on disk when the call returns, or held."""
         return self._write(
-            _Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata))
+            Held(Document(session_id, 0, "", "", (), created_at, text=text, metadata=metadata))
         )
 
     def extend(self, document: Document, pieces: Sequence[AgentMessage]) -> Document:
@@ -141,12 +134,12 @@ class Backlog:
                 held = self._held.get(document.id)
                 if held is not None:
                     earlier = held.pieces
-                    longer = _longer(held.document, pieces)
-                    self._held[document.id] = _Held(longer, None if earlier is None else (*earlier, *pieces))
+                    longer = longer_by(held.document, pieces)
+                    self._held[document.id] = Held(longer, None if earlier is None else (*earlier, *pieces))
                     return longer
-            return self._write(_Held(_longer(document, pieces), tuple(pieces)))
+            return self._write(Held(longer_by(document, pieces), tuple(pieces)))
 
-    def _write(self, item: _Held) -> Document:
+    def _write(self, item: Held) -> Document:
         self._after_fork()
         with self._write_lock:
             if self.flush():
@@ -156,13 +149,13 @@ class Backlog:
                     self._boundary.failed("write", error, session_id=item.document.session_id)
             return self._hold(item)
 
-    def _store(self, item: _Held, wait_s: float = 1.0) -> Document:
+    def _store(self, item: Held, wait_s: float = 1.0) -> Document:
         document, ledger = item.document, self.ledger()
-        exchange = _exchange(document)
+        exchange = exchange_of(document)
         if item.pieces is not None:
             while (current := ledger.get(document.id)) is not None:
                 try:
-                    longer = _exchange(_longer(current, item.pieces))
+                    longer = exchange_of(longer_by(current, item.pieces))
                     return ledger.extend(current, longer, wait_s=wait_s)
                 except DocumentGone:
                     LOG.debug("a document changed while it grew; it is read again")
@@ -177,10 +170,10 @@ class Backlog:
             )
         return ledger.append(document.session_id, exchange, created_at=document.created_at, wait_s=wait_s)
 
-    def _hold(self, item: _Held) -> Document:
+    def _hold(self, item: Held) -> Document:
         if item.pieces is None:
             newest = self.newest(item.document.session_id)
-            item = _Held(replace(item.document, n=newest.n + 1 if newest else 0))
+            item = Held(replace(item.document, n=newest.n + 1 if newest else 0))
         with self._lock:
             self._held[item.document.id] = item
             dropped = len(self._held) > MAX_HELD
@@ -315,15 +308,6 @@ def let_go(backlog: Backlog) -> None:
     if backlog.held():
         with contextlib.suppress(RuntimeError):  # the interpreter is going down
             threading.Thread(target=backlog.close, name="memory-backlog", daemon=True).start()
-
-
-def _exchange(document: Document) -> Exchange:
-    return Exchange(document.question, document.answer, document.messages)
-
-
-def _longer(document: Document, pieces: Sequence[AgentMessage]) -> Document:
-    exchange = make_exchange(append_turns(document.messages, pieces))
-    return replace(document, question=exchange.question, answer=exchange.answer, messages=exchange.messages)
 
 
 def _retry(backlog: weakref.ref[Backlog], closing: threading.Event) -> None:
