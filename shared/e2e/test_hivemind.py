@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -68,16 +69,24 @@ def agent(request, tmp_path):
     return Agent(tmp_path, request.param)
 
 
-def test_sixteen_workers_record_every_exchange_in_its_session(agent):
-    before = set(threading.enumerate())
+def test_sixteen_workers_record_every_exchange_in_its_session(agent, monkeypatch):
+    all_at_work, asked = threading.Barrier(MAX_WORKERS, timeout=60), itertools.count()
+    build = agent.memory.build_conversation_context
+
+    def build_with_all_at_work(*args, **kwargs):
+        if next(asked) < MAX_WORKERS:
+            all_at_work.wait()
+        return build(*args, **kwargs)
+
+    monkeypatch.setattr(agent.memory, "build_conversation_context", build_with_all_at_work)
     for turn in range(TURNS):
         for session in SESSIONS:
             agent.utter(f"turn {turn} of {session}", session)
-    workers = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("persona-")]
 
     agent.wait(TURNS * len(SESSIONS))
 
-    assert len(workers) == MAX_WORKERS
+    assert next(asked) == TURNS * len(SESSIONS)
+    assert not all_at_work.broken
     if agent.keeps_no_turns:
         assert agent.memory.health()["work"]["pending"] == TURNS * len(SESSIONS)
         return
