@@ -1,4 +1,4 @@
-"""One of each per process: shared resources, counted and freed; locks that survive a fork.
+"""One of each per process: shared resources, counted and freed; bounded dicts.
 
 A persona host builds every persona at start and never closes one, so what is expensive (a database, a model,
 a worker) belongs to the process and goes when the last memory that uses it is collected.
@@ -14,55 +14,16 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, MutableMapping
 from typing import Any, Generic, TypeVar, cast
 
+from ovos_utils.log import LOG
+
+from ovos_memory.core import closings
+from ovos_memory.core.locks import ProcessLock, SessionLocks, living
+
 R = TypeVar("R")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_locks: weakref.WeakSet[ProcessLock] = weakref.WeakSet()
-
-
-class ProcessLock:
-    """A re-entrant lock that is free in a forked child, even when a thread of the parent held it.
-
-    Usable as a context manager; :meth:`acquire` can wait for a bounded time.
-    """
-
-    __slots__ = ("__weakref__", "_lock")
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        _locks.add(self)
-
-    def acquire(self, timeout_s: float = -1) -> bool:
-        """Take the lock, waiting at most ``timeout_s`` seconds (-1: for ever); ``False`` without it."""
-        if timeout_s == 0:
-            return self._lock.acquire(blocking=False)
-        return self._lock.acquire(timeout=timeout_s)
-
-    def release(self) -> None:
-        """Give the lock back."""
-        self._lock.release()
-
-    def __enter__(self) -> ProcessLock:
-        self._lock.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def _renew(self) -> None:
-        self._lock = threading.RLock()
-
-
-class SessionLocks:
-    """Locks for any number of sessions in bounded memory: sessions share ``stripes`` locks by their hash."""
-
-    def __init__(self, stripes: int = 64) -> None:
-        self._stripes = [ProcessLock() for _ in range(stripes)]
-
-    def of(self, session_id: str) -> ProcessLock:
-        """Return the lock of a session, the same one every time."""
-        return self._stripes[hash(session_id) % len(self._stripes)]
+__all__ = ["LruDict", "ProcessLock", "SessionLocks", "acquire", "holders", "living", "release"]
 
 
 class LruDict(MutableMapping[K, V]):
@@ -148,6 +109,7 @@ class _Registry:
         self.entries: dict[Hashable, _Entry[Any]] = {}
         self.dropped: deque[tuple[Hashable, _Entry[Any], int]] = deque()
         """Owners that are gone but not yet counted out."""
+        self.closings = closings.Closings()
 
 
 _registry = _Registry()
@@ -163,7 +125,7 @@ def _locked(registry: _Registry) -> Iterator[None]:
             yield
         finally:
             registry.depth -= 1
-    _sweep(wait=False)
+    _sweep_up(wait=False)
 
 
 def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
@@ -171,7 +133,8 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
 
     It is freed (its ``close()`` is called, if it has one) when every owner was collected or has called
     :func:`release`.  Owners count once however often they ask.  Other keys are not held up while ``factory``
-    runs; other callers for the same key wait for it.
+    runs; other callers for the same key wait for it, and all wait, for a bounded time, until another thread
+    has closed what the key named before: some stores admit one opener at a time.
 
     Args:
         key: Names the resource, configuration included.
@@ -182,17 +145,9 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
         The resource; shared, so it must be safe from any thread.
     """
     while True:
-        _sweep()
+        _sweep_up()
         registry = _registry
-        with _locked(registry):
-            entry = cast("_Entry[R] | None", registry.entries.get(key))
-            is_maker = entry is None
-            if entry is None:
-                entry = registry.entries[key] = _Entry()
-            if not entry.is_used_by(owner):
-                entry.owners[id(owner)] = weakref.finalize(
-                    owner, _owner_gone, registry, key, entry, id(owner)
-                )
+        entry, is_maker = _count_in(registry, key, owner)
         if is_maker:
             _make(registry, key, entry, factory)
         entry.ready.wait()
@@ -202,6 +157,23 @@ def acquire(key: Hashable, factory: Callable[[], R], owner: object) -> R:
             if entry.is_used_by(owner):
                 return cast(R, entry.resource)
         # released by somebody between the making and now: begin again
+
+
+def _count_in(registry: _Registry, key: Hashable, owner: object) -> tuple[_Entry[Any], bool]:
+    """Return the entry under ``key``, ``owner`` counted in, and whether the caller has to make its resource."""
+    while True:
+        with _locked(registry):
+            entry = registry.entries.get(key)
+            is_new = entry is None
+            closing = registry.closings.by_others(key) if is_new else None
+            if closing is None:
+                entry = entry or registry.entries.setdefault(key, _Entry())
+                if not entry.is_used_by(owner):
+                    entry.owners[id(owner)] = weakref.finalize(
+                        owner, _owner_gone, registry, key, entry, id(owner)
+                    )
+                return entry, is_new
+        registry.closings.wait(closing, closings.WAIT_S)
 
 
 def _make(registry: _Registry, key: Hashable, entry: _Entry[R], factory: Callable[[], R]) -> None:
@@ -230,7 +202,7 @@ def release(key: Hashable, owner: object) -> None:
 
 def holders(key: Hashable) -> int:
     """Return how many owners use the resource under ``key``."""
-    _sweep()
+    _sweep_up()
     entry = _registry.entries.get(key)
     return 0 if entry is None else len(entry.owners)
 
@@ -247,7 +219,7 @@ def _sweep(*, wait: bool = True) -> None:
     while registry.dropped:
         if not registry.lock.acquire(blocking=wait):
             return
-        unused = None
+        close = None
         registry.depth += 1
         try:
             if registry.depth > 1:  # within a block of this thread, which may be counting an owner in
@@ -259,34 +231,30 @@ def _sweep(*, wait: bool = True) -> None:
             if finalizer is not None and not entry.owners:
                 if registry.entries.get(key) is entry:
                     del registry.entries[key]
-                unused = entry.resource
+                close = getattr(entry.resource, "close", None)
+            if close is not None:  # noted before anybody else can see that the key is free
+                closing = registry.closings.begin(key, type(entry.resource).__name__)
         except IndexError:
             return
         finally:
             registry.depth -= 1
             registry.lock.release()
-        close = getattr(unused, "close", None)
         if close is not None:
-            close()
+            registry.closings.run(closing, close)
 
 
-def living(objects: weakref.WeakSet[R]) -> list[R]:
-    """Return what is in a weak set, however many threads put objects in meanwhile.
-
-    Iterating over it raises RuntimeError then; at a fork or an exit that would leave the rest locked for ever.
-    """
+def _sweep_up(*, wait: bool = True) -> None:
+    """Free what nobody uses any more; what is wrong with it is none of the caller's concern."""
     while True:
         try:
-            return list(objects)
-        except RuntimeError:
-            continue
+            return _sweep(wait=wait)
+        except Exception as error:
+            LOG.warning("a shared resource failed to close (%s)", type(error).__name__)
 
 
 def _after_fork_in_child() -> None:
-    """Start the child with free locks and no resources; the parent's are never finalised here."""
+    """Start the child without resources; the parent's are never finalised here."""
     global _registry
-    for lock in living(_locks):
-        lock._renew()
     _inherited.append(_registry)
     _registry = _Registry()
 
