@@ -185,6 +185,94 @@ def test_a_store_that_cannot_be_opened_is_left_alone_for_a_while(
     assert len(tries) == 2
 
 
+def opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[StoreHandle, Any, Any]:
+    """Return a handle with the store that it closed and the one that it has now."""
+    monkeypatch.setattr(opening, "find_embeddings_db", lambda name, plugin: FakeStore)
+    place = StorePlace("a-store", {"path": str(tmp_path / "vectors")}, tmp_path / "vectors", False)
+    handle = StoreHandle(place, plugin="test")
+    old = handle.store("memories", 4)
+    handle.close()
+    return handle, old, handle.store("memories", 4)
+
+
+def test_the_late_failure_of_a_store_that_was_closed_leaves_its_successor_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, old, new = opened_again(tmp_path, monkeypatch)
+
+    handle.failed(old, StoreUnavailable("the call began before the store was closed"))
+
+    assert new is not old
+    assert handle.store("memories", 4) is new
+    handle.failed(new, StoreUnavailable("and this one is its own"))
+    with pytest.raises(StoreUnavailable, match="its own"):
+        handle.store("memories", 4)
+
+
+def test_the_late_success_of_a_store_that_was_closed_does_not_shorten_the_rest_of_its_successor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, old, new = opened_again(tmp_path, monkeypatch)
+    handle.failed(new, StoreUnavailable("first"))
+    rest_s = handle._delay_s
+
+    handle.succeeded(old)
+
+    assert handle._delay_s == rest_s > 1.0
+    handle._retry_at = 0.0
+    handle.succeeded(handle.store("memories", 4))
+    assert handle._delay_s == 1.0
+
+
+def test_memories_that_share_a_store_do_not_close_each_others_new_one_by_an_old_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[FakeStore] = []
+    meanwhile: list[LocalRAGMemory] = []
+
+    class Store(FakeStore):
+        def __init__(self, config: dict[str, Any]) -> None:
+            super().__init__(config)
+            opened.append(self)
+
+        def query(self, *given: Any, **named: Any) -> Any:
+            if meanwhile:  # another memory has closed and opened the store before this call fails
+                other = meanwhile.pop()
+                other._source.index().mirror.close()
+                assert other.search("dentist", "s")
+                raise OSError
+            return super().query(*given, **named)
+
+    monkeypatch.setattr(opening, "find_embeddings_db", lambda name, plugin: Store)
+    first, second = (
+        LocalRAGMemory(
+            {
+                "embeddings_db_plugin": "a-store",
+                "embeddings_db_config": {"path": str(tmp_path / "vectors")},
+                "collection": collection,
+                "preload": False,
+            },
+            embedder=FakeEmbedder({}),
+        )
+        for collection in ("first", "second")
+    )
+    for memory in (first, second):
+        memory.update_history(pair("my dentist is Doctor Amari", "noted"), "s")
+        assert memory.search("dentist", "s")
+    before = len(opened)
+    meanwhile.append(second)
+
+    assert first.search("dentist", "s"), "the ledger's own vectors answer"
+    assert second.search("dentist", "s")
+
+    assert len(opened) == before + 1, (
+        "the store that the second memory opened was closed by the first's failure"
+    )
+    assert second.health()["operations"] == {}
+    first.close()
+    second.close()
+
+
 def test_a_key_that_is_to_be_deleted_twice_is_handed_over_once() -> None:
     class Strict(FakeStore):
         def delete_embeddings_batch(self, keys: Any, collection_name: str | None = None) -> None:

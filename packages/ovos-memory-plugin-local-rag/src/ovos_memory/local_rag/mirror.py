@@ -36,11 +36,11 @@ class Handle(Protocol):
     def store(self, collection: str, dimension: int) -> VectorStore:
         """Return the open store, or raise an error of ours."""
 
-    def succeeded(self) -> None:
-        """Hear that it works."""
+    def succeeded(self, store: VectorStore) -> None:
+        """Hear that ``store`` works; nothing changes when another one was opened since."""
 
-    def failed(self, error: OvosMemoryError) -> None:
-        """Hear that it does not."""
+    def failed(self, store: VectorStore, error: OvosMemoryError) -> None:
+        """Hear that ``store`` does not; nothing changes when another one was opened since."""
 
     def close(self) -> None:
         """Close the store; the next use opens it again."""
@@ -90,7 +90,7 @@ class StoreMirror:
                 try:
                     collection = self._prepare(store, model)
                 except OvosMemoryError as error:
-                    self._handle.failed(error)
+                    self._handle.failed(store, error)
                     raise
                 opened = self._opened = (store, model, collection)
             return store, opened[2]
@@ -143,9 +143,9 @@ class StoreMirror:
                 return name
         raise AssertionError("more models than collections")
 
-    def _failed(self, error: OvosMemoryError) -> None:
+    def _failed(self, store: VectorStore, error: OvosMemoryError) -> None:
         self.look_again()
-        self._handle.failed(error)
+        self._handle.failed(store, error)
 
     def look_again(self) -> None:
         """Look afresh, at the next use, whether the collection and what it was given are there."""
@@ -181,10 +181,10 @@ class StoreMirror:
                     count = self._push_batch(store, collection, model, min(_BATCH, limit - handed))
                     handed += count
                     if count == 0:
-                        self._handle.succeeded()
+                        self._handle.succeeded(store)
                         return True
             except OvosMemoryError as error:
-                self._failed(error)
+                self._failed(store, error)
                 raise
             return False
 
@@ -284,7 +284,7 @@ class StoreMirror:
         try:
             return store.query(collection, vector, top_k, session=session, origin=self._origin)
         except OvosMemoryError as error:
-            self._failed(error)
+            self._failed(store, error)
             raise
 
     def direction(self, collection: str, values: Sequence[float], cosines: Mapping[int, float]) -> Direction:

@@ -65,22 +65,25 @@ class StoreHandle:
                 self._take()
                 self._store = open_store(self._place, collection, dimension, plugin=self._plugin)
             except OvosMemoryError as error:
-                self.failed(error)
+                self._rest(error)
                 raise
             self._error = None
             return self._store
 
-    def succeeded(self) -> None:
-        """Say that the store does its work, so that a later failure is retried soon."""
-        self._delay_s = _RETRY_FROM_S
+    def succeeded(self, store: VectorStore) -> None:
+        """Say that ``store`` does its work, so that a later failure is retried soon."""
+        if store is self._store:
+            self._delay_s = _RETRY_FROM_S
 
-    def failed(self, error: OvosMemoryError) -> None:
-        """Close the store and let it rest for a while."""
+    def failed(self, store: VectorStore, error: OvosMemoryError) -> None:
+        """Close ``store`` and let it rest for a while.
+
+        A call may outlast the store that it was made on: what fails on one that was closed since, by another
+        memory that shares it perhaps, says nothing about its successor.
+        """
         with self._lock:
-            self._close()
-            self._error = error
-            self._retry_at = time.monotonic() + self._delay_s
-            self._delay_s = min(2 * self._delay_s, _RETRY_TO_S)
+            if store is self._store:
+                self._rest(error)
 
     def close(self) -> None:
         """Let go of the store; one that is still being opened, and hangs, is left to itself."""
@@ -90,6 +93,12 @@ class StoreHandle:
                     self._close()
             finally:
                 self._lock.release()
+
+    def _rest(self, error: OvosMemoryError) -> None:
+        self._close()
+        self._error = error
+        self._retry_at = time.monotonic() + self._delay_s
+        self._delay_s = min(2 * self._delay_s, _RETRY_TO_S)
 
     def _close(self) -> None:
         store, self._store = self._store, None
@@ -140,10 +149,10 @@ class GivenStore:
         """Return it."""
         return self._store
 
-    def succeeded(self) -> None:
+    def succeeded(self, store: VectorStore) -> None:
         """Change nothing."""
 
-    def failed(self, error: OvosMemoryError) -> None:
+    def failed(self, store: VectorStore, error: OvosMemoryError) -> None:
         """Change nothing: the next call tries it again."""
 
     def close(self) -> None:
