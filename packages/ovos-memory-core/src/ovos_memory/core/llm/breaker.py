@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ovos_memory.core.errors import ModelUnavailable
+from ovos_memory.core.llm.deadline import Deadline
 from ovos_memory.core.shared import ProcessLock
 
 PAUSES_S = (1.0, 2.0, 30.0, 90.0, 270.0, 600.0)
@@ -35,6 +37,8 @@ class Breaker:
         self._pauses_s = tuple(pauses_s)
         self._clock = clock
         self._lock = ProcessLock()
+        self._turn = ProcessLock()
+        """Held by the thread whose question is being asked, until it is known how that ended."""
         self._failures = 0
         self._ready_at = 0.0
         self._total_failures = 0
@@ -59,6 +63,26 @@ class Breaker:
         wait_s = self.ready_in_s()
         if wait_s > 0:
             raise ModelUnavailable(f"{self._name}: failed {self._failures} times, paused for {wait_s:.0f} s")
+
+    @contextmanager
+    def turn(self, deadline: Deadline) -> Iterator[None]:
+        """Let one question at a time through, to be counted as failed or succeeded within the block.
+
+        The pause is looked at again when it is the caller's turn: the question before it may have been a probe
+        that failed, and those that waited behind it must not ask the same server one after the other.
+
+        Raises:
+            ModelUnavailable: The pause lasts, or it is nobody's turn before the deadline; nothing was asked, so
+                nothing is counted.
+        """
+        self.check()
+        if not self._turn.acquire(deadline.left_s()):
+            raise ModelUnavailable(f"{self._name}: an earlier question has still not been answered")
+        try:
+            self.check()
+            yield
+        finally:
+            self._turn.release()
 
     def failed(self, *, at_least_s: float = 0.0) -> None:
         """Note a failed request; the server asked for a pause of ``at_least_s``."""

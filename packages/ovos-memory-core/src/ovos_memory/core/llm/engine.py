@@ -68,24 +68,26 @@ class EngineChat:
         Raises:
             ModelUnavailable: There is no such engine, it raised, or it did not come back in time.
         """
-        self.breaker.check()
         deadline = Deadline(timeout_s)
-        try:
-            message = self._line.run(lambda: self._answer(prompt), deadline)
-        except ModelError:
-            self.breaker.failed()
-            raise
-        except Exception as error:
-            self.breaker.failed()
-            # Not quoted and not chained: a foreign exception may hold the prompt, and with it what people
-            # said.
-            raise ModelUnavailable(f"{self.label}: raised {type(error).__name__}") from None
-        content = getattr(message, "content", message)
-        if content is None or not isinstance(content, (str, list)):
-            self.breaker.failed()
-            raise ModelUnavailable(f"{self.label}: returned {type(content).__name__} instead of a message")
-        self.breaker.succeeded()
-        return Reply.read(content)
+        with self.breaker.turn(deadline):
+            try:
+                message = self._line.run(lambda: self._answer(prompt), deadline)
+            except ModelError:
+                self.breaker.failed()
+                raise
+            except Exception as error:
+                self.breaker.failed()
+                # Not quoted and not chained: a foreign exception may hold the prompt, and with it what people
+                # said.
+                raise ModelUnavailable(f"{self.label}: raised {type(error).__name__}") from None
+            content = getattr(message, "content", message)
+            if content is None or not isinstance(content, (str, list)):
+                self.breaker.failed()
+                raise ModelUnavailable(
+                    f"{self.label}: returned {type(content).__name__} instead of a message"
+                )
+            self.breaker.succeeded()
+            return Reply.read(content)
 
     def _answer(self, prompt: str) -> Any:
         if self._engine is None:

@@ -100,21 +100,21 @@ class ServerChat:
             ServerFailed: The server answered with a failure of its own.
             BadReply: The server refuses this question (too long, for instance).
         """
-        self.breaker.check()
         deadline = Deadline(timeout_s)
-        body: dict[str, Any] = {
-            "messages": [{"role": "user", "content": prompt}],
-            "max_tokens": self._budget.tokens(max_tokens),
-            "temperature": temperature,
-            "stream": False,
-            **self._options,
-        }
-        model = self._model or self._detect_model(deadline)
-        if model:
-            body["model"] = model
-        reply = self._complete(body, schema, deadline)
-        self.breaker.succeeded()
-        return self._budget.noted(reply)
+        with self.breaker.turn(deadline):
+            body: dict[str, Any] = {
+                "messages": [{"role": "user", "content": prompt}],
+                "max_tokens": self._budget.tokens(max_tokens),
+                "temperature": temperature,
+                "stream": False,
+                **self._options,
+            }
+            model = self._model or self._detect_model(deadline)
+            if model:
+                body["model"] = model
+            reply = self._complete(body, schema, deadline)
+            self.breaker.succeeded()
+            return self._budget.noted(reply)
 
     def _complete(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: Deadline) -> Reply:
         forms = self._forms_to_try() if schema is not None else ("none",)
