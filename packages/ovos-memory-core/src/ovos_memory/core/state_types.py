@@ -51,7 +51,14 @@ class StateStore(Protocol):
         """
 
 
-class DurableState(StateStore, Protocol):
+class AtomicState(StateStore, Protocol):
+    """A store that changes several records in one step, in which no other process comes between either."""
+
+    def apply(self, changes: Sequence[tuple[str, Change]]) -> list[Record | None]:
+        """Make many changes, in order: all or none.  Return what each made."""
+
+
+class DurableState(AtomicState, Protocol):
     """A store on disk, as :class:`~ovos_memory.core.state_resilient.ResilientState` needs it."""
 
     def load(self, session_id: str, *, wait_s: float = WAIT_S) -> Record | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ovos_memory.core.shared import ProcessLock
-from ovos_memory.core.state_types import StateStore
+from ovos_memory.core.state_types import AtomicState, Change, Record
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
@@ -23,7 +22,7 @@ class FactStore:
         max_facts: How many a record keeps; 0: all.
     """
 
-    def __init__(self, state: StateStore, *, scope: str, max_facts: int) -> None:
+    def __init__(self, state: AtomicState, *, scope: str, max_facts: int) -> None:
         self._state = state
         self._is_global = scope == "global"
         self._max_facts = max_facts
@@ -77,11 +76,35 @@ class FactStore:
     def _move_misplaced(self) -> None:
         misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
         for name in misplaced:
-            moved = book_of(self._state.load(name)).all
-            for target in dict.fromkeys(self._record_of(fact.session) for fact in moved):
-                mine = [fact for fact in moved if self._record_of(fact.session) == target]
-                self.update_record(target, functools.partial(_adopt, facts=mine))
-            self._state.update(name, lambda record: None)
+            while self._move(name):
+                pass
+
+    def _move(self, name: str) -> bool:
+        """Move the facts of a record; return whether some are left, which came for a session of their own meanwhile.
+
+        Taking them out and taking them in is one step of the store: another process that begins at the same
+        time finds either all or nothing to move, and what it adds to the record is not removed with the rest.
+        """
+        if self._is_global:
+            targets = {SHARED}
+        else:
+            targets = {record_name(fact.session) for fact in book_of(self._state.load(name)).all}
+        moved: list[Fact] = []
+
+        def take(record: Record | None) -> Record | None:
+            book = book_of(record)
+            moved[:] = [fact for fact in book.all if self._record_of(fact.session) in targets]
+            book.forget(fact.id for fact in moved)
+            return record_of(book) if book.all else None
+
+        def adopt(target: str) -> Change:
+            def adopted(book: FactBook) -> None:
+                _adopt(book, [fact for fact in moved if self._record_of(fact.session) == target])
+
+            return lambda record: self._changed(record, adopted)
+
+        left, *_ = self._state.apply([(name, take), *((target, adopt(target)) for target in targets)])
+        return left is not None
 
 
 def record_name(session_id: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from ovos_memory.core.worker import Worker
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.client import Chat
-    from ovos_memory.core.state_types import Convert1x, StateStore
+    from ovos_memory.core.state_types import AtomicState, Change, Convert1x
 
 MAX_SESSIONS_IN_RAM = 8_000
 """Sessions kept without a file; beyond it the least recently used go."""
@@ -53,14 +53,14 @@ class Workplace:
         plugin: str,
         path: Path | None,
         *,
-        open_store: Callable[[], StateStore],
+        open_store: Callable[[], AtomicState],
         hire: Callable[[Workplace], Consumer[Any]],
         chat: Chat,
         clock: Callable[[], float],
     ) -> None:
         self.plugin = plugin
         self.pending_path = None if path is None else path.with_name(f"{path.name}.pending.db")
-        self.state: StateStore = _LateState(open_store, path)
+        self.state: AtomicState = _LateState(open_store, path)
         self.chat = chat
         self.clock = clock
         self._ledger: SqliteLedger | None = None
@@ -131,13 +131,13 @@ class _LateState:
     It has no safety net in RAM: what cannot be stored now stays pending in the ledger.
     """
 
-    def __init__(self, open_store: Callable[[], StateStore], path: Path | None) -> None:
+    def __init__(self, open_store: Callable[[], AtomicState], path: Path | None) -> None:
         self._open_store = open_store
         self._path = path
-        self._store: StateStore | None = None
+        self._store: AtomicState | None = None
         self._opening = ProcessLock()
 
-    def _opened(self) -> StateStore:
+    def _opened(self) -> AtomicState:
         if self._store is None:
             with self._opening:
                 if self._store is None:
@@ -155,6 +155,9 @@ class _LateState:
         self, session_id: str, change: Callable[[dict[str, Any] | None], dict[str, Any] | None]
     ) -> dict[str, Any] | None:
         return self._opened().update(session_id, change)
+
+    def apply(self, changes: Sequence[tuple[str, Change]]) -> list[dict[str, Any] | None]:
+        return self._opened().apply(changes)
 
     def sessions(self) -> list[str]:
         return [] if self._is_absent() else self._opened().sessions()
@@ -175,7 +178,7 @@ class _LateState:
 
 def open_store(
     backend: str, path: Path | None, *, kind: str, plugin: str, convert_1x: Convert1x
-) -> StateStore:
+) -> AtomicState:
     """Return the state of a memory; nothing is opened yet unless it is SQLite."""
     from ovos_memory.core.state import JsonState, RamState, SqliteState
 
