@@ -9,10 +9,12 @@ import threading
 from collections.abc import Iterator
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 
 from ovos_memory.cli import checks_config, checks_handlers, checks_models, checks_store
 from ovos_memory.cli.blocks import Block, blocks_of
@@ -90,6 +92,53 @@ def test_handlers_that_are_no_list(user: Any, monkeypatch: pytest.MonkeyPatch) -
 
     (finding,) = checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, {"handlers": HANDLER}))
     assert "list of names, got str" in finding.what
+
+
+def of_handlers(user: Any, monkeypatch: pytest.MonkeyPatch, **persona: Any) -> list[Trouble]:
+    monkeypatch.syspath_prepend(str(user.installed))
+    return list(
+        checks_handlers.handler_findings(Target("Rosie", LEXICAL, {}, {"handlers": [HANDLER], **persona}))
+    )
+
+
+@pytest.mark.parametrize("value", [False, 0, None, ""])
+def test_a_handler_that_its_own_block_switches_off(
+    user: Any, monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    (finding,) = of_handlers(user, monkeypatch, **{HANDLER: {"enabled": value}})
+
+    assert (finding.check, finding.level) == ("handlers", "problem")
+    assert f"'{HANDLER}'" in finding.what and f'"enabled" is {json.dumps(value)}' in finding.what
+    assert finding.remedy == f"take '{HANDLER}' out of the handlers, or \"enabled\" out of its block"
+
+
+def test_doctor_tells_of_a_handler_that_is_switched_off(user: Any) -> None:
+    user.persona("Rosie", user.block(), **{HANDLER: {"enabled": False}})
+
+    done = user.run("doctor", "--offline")
+    assert done.code == 1 and "no handler answers" in done.out
+
+
+def test_ovos_persona_answers_no_turn_while_one_handler_is_switched_off() -> None:
+    persona_module = pytest.importorskip("ovos_persona")
+    name, session = "ovos-solver-failure-plugin", SimpleNamespace(session_id="s", lang="en", system_unit="")
+    said = [AgentMessage(MessageRole.USER, "hello")]
+    handlers = {"handlers": [name], "memory_module": None}
+
+    assert persona_module.Persona("Rosie", handlers).chat(said, session)
+    with pytest.raises(KeyError, match=name):
+        persona_module.Persona("Rosie", {**handlers, name: {"enabled": False}}).chat(said, session)
+
+
+@pytest.mark.parametrize("block", [{"enabled": True}, {"enabled": "no"}, {}, None])
+def test_a_handler_that_is_not_switched_off(user: Any, monkeypatch: pytest.MonkeyPatch, block: Any) -> None:
+    assert of_handlers(user, monkeypatch, **{HANDLER: block, "somebody-else": {"enabled": False}}) == []
+
+
+def test_a_block_of_a_handler_that_is_no_object(user: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = of_handlers(user, monkeypatch, **{HANDLER: "gpt"})
+
+    assert "must be an object, got str" in finding.what and f'"{HANDLER}": ' in finding.remedy
 
 
 # ---------------------------------------------------------------------- what it is told

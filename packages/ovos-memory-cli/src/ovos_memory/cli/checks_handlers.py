@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.blocks import problem
 from ovos_memory.cli.target import Target
@@ -29,7 +30,7 @@ _PACKAGES = {SERVED: "ovos-openai-plugin", "ovos-chat-gguf-plugin": "ovos-gguf-p
 
 
 def handler_findings(target: Target) -> Iterator[Trouble]:
-    """Yield what keeps ovos-persona from loading the persona: then it has neither a voice nor a memory."""
+    """Yield what keeps ovos-persona from loading the persona, or the persona from answering."""
     if target.persona is None:
         return
     for key in ("handlers", "solvers"):
@@ -47,6 +48,24 @@ def handler_findings(target: Target) -> Iterator[Trouble]:
                 f"the handler '{name}' is not installed, and ovos-persona refuses to load the persona without"
             )
             yield problem("handlers", target.name, what, f"{install(name)}, or correct the name")
+        yield from _block(target.name, name, target.persona.get(name))
+
+
+def _block(persona: str, handler: str, block: Any) -> Iterator[Trouble]:
+    """Yield what ovos-persona makes of a handler's own block."""
+    if block and not isinstance(block, Mapping):
+        what = (
+            f"the block of the handler '{handler}' must be an object, got {type(block).__name__},"
+            " and ovos-persona refuses to load the persona"
+        )
+        yield problem("handlers", persona, what, f'write it as "{handler}": {{...}}')
+    elif block and not block.get("enabled", True):
+        what = (
+            f"\"enabled\" is {json.dumps(block['enabled'])} in the block of the handler '{handler}': ovos-persona"
+            " leaves it out, misses it with every turn, and no handler answers"
+        )
+        remedy = f"take '{handler}' out of the handlers, or \"enabled\" out of its block"
+        yield problem("handlers", persona, what, remedy)
 
 
 def install(engine: str) -> str:
