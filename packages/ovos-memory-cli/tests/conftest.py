@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from ovos_plugin_manager.agents import load_memory_plugin
@@ -22,6 +23,8 @@ LEXICAL = "ovos-memory-plugin-lexical"
 RECENCY = "ovos-memory-plugin-recency"
 HANDLER = "parrot-of-tests"
 """What answers for a persona here: it is installed, and no chat engine."""
+
+PLUGIN = "class Plugin:\n    def __init__(self, *_, **__):\n        raise SystemExit('an object was made')\n"
 
 
 class Done(Ended):
@@ -43,12 +46,16 @@ class User:
         """A folder with a plugin of theirs, for ``sys.path``."""
         return self.home / "installed"
 
-    def install(self, name: str, group: str) -> None:
-        """Install a plugin; nobody loads it."""
-        folder = self.installed / f"{name}-1.0.dist-info"
+    def install(self, name: str, group: str, source: str = PLUGIN, *, package: str = "") -> None:
+        """Install a plugin whose module is ``source``; making an object of its class ends the process."""
+        package = package or name
+        stem = package.replace("-", "_")
+        folder = self.installed / f"{stem}-1.0.dist-info"
         folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (folder / "entry_points.txt").write_text(f"[{group}]\n{name} = nowhere:Nothing\n")
+        module = f"{stem}_{crc32(source.encode())}"
+        (self.installed / f"{module}.py").write_text(source)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:Plugin\n")
 
     @property
     def environment(self) -> dict[str, str]:

@@ -94,6 +94,67 @@ def test_handlers_that_are_no_list(user: Any, monkeypatch: pytest.MonkeyPatch) -
     assert "list of names, got str" in finding.what
 
 
+BROKEN = {
+    "import a_module_that_is_missing": "ModuleNotFoundError: No module named 'a_module_that_is_missing'",
+    "raise ImportError": "ImportError",
+    "raise RuntimeError('no\\nroom')": "RuntimeError: no room",
+    "Other = 1": "AttributeError: module ",
+    "import sys; sys.exit('no licence')": "SystemExit: no licence",
+}
+"""What a plugin's module says, and how doctor tells of it."""
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_a_handler_that_is_installed_and_cannot_be_loaded(
+    user: Any, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    user.install("broken", "opm.agents.chat", source)
+
+    (finding,) = of_handlers(user, monkeypatch, handlers=["broken", HANDLER])
+
+    assert (finding.check, finding.level) == ("handlers", "problem")
+    assert f"'broken' is installed and cannot be loaded ({BROKEN[source]}" in finding.what
+    assert finding.remedy == "install what it misses, or pip install --force-reinstall broken"
+
+
+def test_doctor_tells_why_a_handler_cannot_be_loaded_without_a_traceback(user: Any) -> None:
+    user.install("broken", "opm.agents.chat", "print('loading')\nimport a_module_that_is_missing")
+    user.persona("Rosie", user.block(), handlers=["broken", HANDLER])
+
+    done = user.run("doctor", "--offline", "--json")
+
+    (finding,) = done.json
+    assert done.code == 1 and "'a_module_that_is_missing'" in finding["what"]
+    assert "Traceback" not in done.out + done.err
+
+
+def test_a_handler_that_one_of_two_packages_can_load_is_in_order(
+    user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.install(HANDLER, "opm.agents.chat", "raise ImportError", package="another")
+
+    assert of_handlers(user, monkeypatch) == []
+
+
+def test_a_memory_and_its_chat_engine_that_cannot_be_loaded(
+    user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.install("broken-memory", "opm.agents.memory", "raise OSError('gone')")
+    user.install("broken-chat", "opm.agents.chat", "raise OSError('gone')")
+    monkeypatch.syspath_prepend(str(user.installed))
+    entity = {"chat_engine": {"module": "broken-chat"}, "db_path": str(user.home / "e.json")}
+    members = ["broken-memory", {"module": "ovos-memory-plugin-entity", "config": entity}]
+
+    told = found(Target("x", COMPOSITE, {"members": members}))
+
+    assert "(OSError: gone), so nothing is remembered" in told["plugin"].what
+    assert "(OSError: gone), so nothing is learned" in told["model"].what
+    assert [told[check].remedy.split()[-1] for check in ("plugin", "model")] == [
+        "broken-memory",
+        "broken-chat",
+    ]
+
+
 def of_handlers(user: Any, monkeypatch: pytest.MonkeyPatch, **persona: Any) -> list[Trouble]:
     monkeypatch.syspath_prepend(str(user.installed))
     return list(

@@ -11,9 +11,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.blocks import Block, advice, problem
-from ovos_memory.cli.checks_handlers import handler_findings, install
+from ovos_memory.cli.checks_handlers import handler_findings, install, reinstall
 from ovos_memory.cli.checks_roles import role_findings
-from ovos_memory.cli.plugins import is_installed
+from ovos_memory.cli.plugins import is_installed, why_broken
 from ovos_memory.cli.target import GROUP, Target, plugin_names
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ def _installed(block: Block) -> Iterator[Trouble]:
             f"several packages offer '{block.module}' ({', '.join(owners)}); OPM takes the last one it finds"
         )
         yield problem("plugin", block.where, what, "uninstall all but one (1.x is ovos-memory-plugins)")
+    if why := why_broken(points):
+        what = (
+            f"the plugin '{block.module}' is installed and cannot be loaded ({why}), so nothing is remembered"
+        )
+        yield problem("plugin", block.where, what, reinstall(points))
 
 
 def _settings(block: Block) -> Iterator[Trouble]:
@@ -102,9 +107,13 @@ def _embeddings(block: Block) -> Iterator[Trouble]:
 
 def _chat_engine(block: Block) -> Iterator[Trouble]:
     name, _ = block.engine
-    if name and name not in {p.name for p in metadata.entry_points(group="opm.agents.chat")}:
+    points = [point for point in metadata.entry_points(group="opm.agents.chat") if point.name == name]
+    if name and not points:
         what = f"the chat engine '{name}' is not installed, so nothing is learned or summarised"
         yield problem("model", block.where, what, f"{install(name)}, or correct chat_engine.module")
+    elif name and (why := why_broken(points)):
+        what = f"the chat engine '{name}' cannot be loaded ({why}), so nothing is learned or summarised"
+        yield problem("model", block.where, what, reinstall(points))
 
 
 # ---------------------------------------------------------------------- the persona around it

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from ovos_memory.cli.blocks import problem
+from ovos_memory.cli.plugins import why_broken
 from ovos_memory.cli.target import Target
 
 if TYPE_CHECKING:
@@ -41,13 +42,20 @@ def handler_findings(target: Target) -> Iterator[Trouble]:
     if not target.handlers:
         what = "the persona has no handlers, and ovos-persona refuses to load one that nothing answers for"
         yield problem("handlers", target.name, what, f'set "handlers", for one to ["{SERVED}"]')
-    installed = {point.name for group in GROUPS for point in metadata.entry_points(group=group)}
+    points = [point for group in GROUPS for point in metadata.entry_points(group=group)]
     for name in dict.fromkeys(target.handlers):
-        if name not in installed:
+        installed = [point for point in points if point.name == name]
+        if not installed:
             what = (
                 f"the handler '{name}' is not installed, and ovos-persona refuses to load the persona without"
             )
             yield problem("handlers", target.name, what, f"{install(name)}, or correct the name")
+        elif why := why_broken(installed):
+            what = (
+                f"the handler '{name}' is installed and cannot be loaded ({why}),"
+                " and ovos-persona refuses to load the persona without"
+            )
+            yield problem("handlers", target.name, what, reinstall(installed))
         yield from _block(target.name, name, target.persona.get(name))
 
 
@@ -66,6 +74,12 @@ def _block(persona: str, handler: str, block: Any) -> Iterator[Trouble]:
         )
         remedy = f"take '{handler}' out of the handlers, or \"enabled\" out of its block"
         yield problem("handlers", persona, what, remedy)
+
+
+def reinstall(points: Sequence[metadata.EntryPoint]) -> str:
+    """Return the remedy for a plugin that is installed and cannot be loaded."""
+    packages = sorted({point.dist.metadata["Name"] for point in points if point.dist is not None})
+    return f"install what it misses, or pip install --force-reinstall {' '.join(packages)}".rstrip()
 
 
 def install(engine: str) -> str:

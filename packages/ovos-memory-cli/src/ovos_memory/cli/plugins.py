@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from importlib import metadata
 from typing import Any
 
 import click
 
 from ovos_memory.cli.options import json_option
-from ovos_memory.cli.output import Output
+from ovos_memory.cli.output import Output, one_line
 from ovos_memory.cli.target import GROUP
 
+_MAX_ERROR_CHARS = 300
 _FOR_DEVELOPERS = {"dev", "docs", "lint", "test", "tests"}
 
 
@@ -65,6 +67,23 @@ def _state(point: metadata.EntryPoint) -> str:
     except Exception as error:
         return f"broken ({type(error).__name__})"
     return "ready"
+
+
+def why_broken(points: Iterable[metadata.EntryPoint]) -> str:
+    """Return why a plugin cannot be loaded, as an exception's type and message; ``""`` when it can.
+
+    Args:
+        points: All that have its name: OPM takes one that can be loaded, whatever the others are.
+    """
+    told = ""
+    for point in points:
+        try:
+            point.load()
+        except (Exception, SystemExit) as error:  # a stranger's module may end in any way
+            told = told or f"{type(error).__name__}: {one_line(error, _MAX_ERROR_CHARS)}".rstrip(": ")
+        else:
+            return ""
+    return told
 
 
 def missing_extras(distribution: metadata.Distribution) -> list[str]:
