@@ -63,6 +63,28 @@ def test_list_shows_sessions(rosie: Any) -> None:
     assert "kitchen" in rosie.run("list", "--sessions").out
 
 
+@pytest.mark.parametrize(
+    ("conditions", "sessions"),
+    [
+        (["-q", "COFFEE"], {("hall", 3)}),
+        (["-q", "tea at five"], {("kitchen", 6)}),
+        (["-q", "noted"], {("kitchen", 6), ("hall", 3)}),
+        (["-q", "noted", "-s", "hall"], {("hall", 3)}),
+        (["-q", "coffee", "-s", "kitchen"], set()),
+        (["-q", "coffee", "--before", "2020-01-01"], set()),
+        (["--after", "2020-01-01"], {("kitchen", 6), ("hall", 3)}),
+        (["--before", "2020-01-01"], set()),
+    ],
+)
+def test_list_shows_the_sessions_that_have_a_record_that_matches(
+    rosie: Any, conditions: list[str], sessions: set[tuple[str, int]]
+) -> None:
+    found = rosie.run("list", "--sessions", *conditions, "--json").json
+
+    assert {(s["session_id"], s["documents"]) for s in found} == sessions
+    assert rosie.run("list", "--sessions", *conditions).code == (0 if sessions else 3)
+
+
 def test_show_tells_all_of_a_record(rosie: Any) -> None:
     done = rosie.run("show", "words/kitchen_0")
 

@@ -69,7 +69,12 @@ def record_json(record: Record) -> dict[str, Any]:
 @query_option("Only records that contain this phrase")
 @click.option("--before", type=Moment(), help="Only older ones: a date, epoch seconds, or an age as 30d.")
 @click.option("--after", type=Moment(), help="Only from then on.")
-@click.option("--sessions", "is_sessions", is_flag=True, help="List sessions instead of records.")
+@click.option(
+    "--sessions",
+    "is_sessions",
+    is_flag=True,
+    help="List sessions that have such records, each with all it has.",
+)
 @click.option("-n", "--limit", type=click.IntRange(1), help="So many at most.")
 @json_option
 def list_records(
@@ -86,13 +91,17 @@ def list_records(
     out = Output(is_json=is_json)
     memory = managed(target)
     if is_sessions:
-        _list_sessions(out, [s for s in memory.sessions() if session in (None, s.session_id)][:limit])
+        found = [s for s in memory.sessions() if session in (None, s.session_id)]
+        if (query, before, after) != (None, None, None):
+            matching = {record.session_id for record in memory.records(session, query, before, after)}
+            found = [summary for summary in found if summary.session_id in matching]
+        _list_sessions(out, found[:limit])
         return
-    found = islice(memory.records(session, query, before, after), limit)
+    records = islice(memory.records(session, query, before, after), limit)
     if is_json:
-        out.json([record_json(record) for record in found])
+        out.json([record_json(record) for record in records])
         return
-    rows = [(r.id, r.kind, r.session_id, moment(r.created_at), one_line(r.text)) for r in found]
+    rows = [(r.id, r.kind, r.session_id, moment(r.created_at), one_line(r.text)) for r in records]
     if not rows:
         click.echo("Nothing is remembered that matches.", err=True)
         sys.exit(NOTHING)
@@ -105,7 +114,7 @@ def _list_sessions(out: Output, found: list[Any]) -> None:
         out.json([{key: getattr(summary, key) for key in keys} for summary in found])
         return
     if not found:
-        click.echo("Nothing is remembered.", err=True)
+        click.echo("Nothing is remembered that matches.", err=True)
         sys.exit(NOTHING)
     rows = [(s.session_id, s.documents, moment(s.first_at), moment(s.last_at)) for s in found]
     out.table(("session", "records", "first (UTC)", "last (UTC)"), rows)
