@@ -17,7 +17,7 @@ from ovos_memory.core.state_types import AtomicState
 from ovos_memory.core.types import Document
 from ovos_memory.entity import EntityMemory
 from ovos_memory.entity.facts import FactBook, NewFact
-from ovos_memory.entity.store import SHARED, FactStore, record_of
+from ovos_memory.entity.store import PORTION, SHARED, FactStore, record_of
 
 
 class _OtherThreadFirst(RamState):
@@ -177,6 +177,65 @@ def test_what_another_process_learns_while_facts_are_moved_is_not_lost(path: Pat
     assert (session, "Works as a nurse", True, 0) in moved
     assert len(moved) == 3
     assert sorted(state.sessions()) == ([SHARED] if scope == "global" else ["a", "new"])
+
+
+class _Counting(RamState):
+    """Counts the steps in which records change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
+
+    def apply(self, changes: Any, **named: Any) -> Any:
+        self.steps += 1
+        return super().apply(changes, **named)
+
+
+def of_many_sessions(count: int) -> _Counting:
+    state = _Counting()
+    for number in range(count):
+        book = FactBook()
+        book.learn(NewFact(f"Keeps {number} hens", "other", "hens", float(number), f"s{number}"))
+        state.update(f"s{number}", lambda record, book=book: record_of(book))
+    return state
+
+
+def test_facts_of_many_sessions_move_in_few_steps():
+    state = of_many_sessions(2 * PORTION + 1)
+
+    facts = FactStore(state, scope="global", max_facts=50).book("s").all
+
+    assert [fact.session for fact in facts] == [f"s{n}" for n in range(2 * PORTION + 1 - 50, 2 * PORTION + 1)]
+    assert state.steps == 3
+    assert state.sessions() == [SHARED]
+
+
+def test_a_turn_moves_one_portion_of_many_sessions_and_the_next_turns_the_others():
+    state = of_many_sessions(2 * PORTION + 1)
+    store = FactStore(state, scope="global", max_facts=0)
+
+    seen = [len(store.book("s", waits=False).all) for _ in range(4)]
+
+    assert seen == [PORTION, 2 * PORTION, 2 * PORTION + 1, 2 * PORTION + 1]
+    assert state.steps == 3
+
+
+def test_a_turn_does_not_wait_while_the_worker_moves_facts():
+    state = of_many_sessions(2 * PORTION)
+    store = FactStore(state, scope="global", max_facts=0)
+    seen: list[int] = []
+
+    def apply(changes: Any, **named: Any) -> Any:
+        results = _Counting.apply(state, changes, **named)
+        turn = threading.Thread(target=lambda: seen.append(len(store.book("s", waits=False).all)))
+        turn.start()
+        turn.join(10)
+        return results
+
+    state.apply = apply  # type: ignore[method-assign]
+    store.books()
+
+    assert seen == [PORTION, 2 * PORTION]
 
 
 def test_a_sentence_that_reaches_the_disk_while_a_context_is_built_is_in_it():

@@ -117,7 +117,7 @@ class EntityMemory(ModelMemory):
     def _known(self, session_id: str) -> list[Fact]:
         from ovos_memory.entity.facts import LASTING_KINDS
 
-        current = self._store.book(session_id).current
+        current = self._store.book(session_id, waits=False).current
         return sorted(current, key=lambda fact: (fact.kind not in LASTING_KINDS, fact.id))
 
     def _pending(self, session_id: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ovos_memory.core.shared import ProcessLock
@@ -11,6 +11,8 @@ from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 
 SHARED = "\x00shared"
 """Record that holds the facts of all sessions under ``scope: global``; no caller gets it, see :func:`record_name`."""
+PORTION = 100
+"""Records that move to another scope in one step: a turn may wait for one."""
 
 
 class FactStore:
@@ -29,9 +31,15 @@ class FactStore:
         self._is_settled = False
         self._settling = ProcessLock()
 
-    def book(self, session_id: str) -> FactBook:
-        """Return a copy of the facts that a session knows."""
-        self._settle()
+    def book(self, session_id: str, *, waits: bool = True) -> FactBook:
+        """Return a copy of the facts that a session knows.
+
+        Args:
+            session_id: The session.
+            waits: Until all facts are where this scope keeps them.  A turn does not: it moves one portion at
+                most, and gets what has been moved so far.
+        """
+        self._settle(waits=waits)
         return book_of(self._state.load(self._record_of(session_id)))
 
     def update(self, session_id: str, change: Callable[[FactBook], None]) -> None:
@@ -64,47 +72,60 @@ class FactStore:
     def _record_of(self, session_id: str) -> str:
         return SHARED if self._is_global else record_name(session_id)
 
-    def _settle(self) -> None:
-        """Once: bring facts of the other scope, or of version 1.x, to where this scope keeps them."""
-        if self._is_settled:
+    def _settle(self, *, waits: bool = True) -> None:
+        """Bring facts of the other scope, or of version 1.x, to where this scope keeps them.
+
+        They may be those of thousands of sessions, so they go in portions.
+        """
+        if self._is_settled or not self._settling.acquire(-1 if waits else 0):
             return
-        with self._settling:  # a turn and the worker begin together: each fact shall move once
-            if not self._is_settled:
-                self._move_misplaced()
-                self._is_settled = True
+        try:
+            while not self._is_settled:
+                misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
+                if misplaced:
+                    self._move(misplaced[:PORTION])
+                self._is_settled = len(misplaced) <= PORTION and not self._is_left(misplaced)
+                if not waits:
+                    return
+        finally:
+            self._settling.release()
 
-    def _move_misplaced(self) -> None:
-        misplaced = [name for name in self._state.sessions() if (name == SHARED) != self._is_global]
-        for name in misplaced:
-            while self._move(name):
-                pass
+    def _is_left(self, names: Sequence[str]) -> bool:
+        """Tell whether any of these records is still there: of a session that another process met meanwhile."""
+        return any(self._state.load(name) is not None for name in names)
 
-    def _move(self, name: str) -> bool:
-        """Move the facts of a record; return whether some are left, which came for a session of their own meanwhile.
+    def _move(self, names: Sequence[str]) -> None:
+        """Move the facts of some records.
 
         Taking them out and taking them in is one step of the store: another process that begins at the same
-        time finds either all or nothing to move, and what it adds to the record is not removed with the rest.
+        time finds either all or nothing to move, and what it adds to a record is not removed with the rest.
         """
         if self._is_global:
-            targets = {SHARED}
+            targets = [SHARED]
         else:
-            targets = {record_name(fact.session) for fact in book_of(self._state.load(name)).all}
-        moved: list[Fact] = []
+            facts = [fact for name in names for fact in book_of(self._state.load(name)).all]
+            targets = list(dict.fromkeys(record_name(fact.session) for fact in facts))
+        moved: dict[str, dict[str, list[Fact]]] = {}  # by record and target
 
-        def take(record: Record | None) -> Record | None:
-            book = book_of(record)
-            moved[:] = [fact for fact in book.all if self._record_of(fact.session) in targets]
-            book.forget(fact.id for fact in moved)
-            return record_of(book) if book.all else None
+        def take(name: str) -> Change:
+            def taken(record: Record | None) -> Record | None:
+                book = book_of(record)
+                moved[name] = {target: [] for target in targets}
+                for fact in book.all:
+                    if (target := self._record_of(fact.session)) in moved[name]:
+                        moved[name][target].append(fact)
+                book.forget(fact.id for facts in moved[name].values() for fact in facts)
+                return record_of(book) if book.all else None
+
+            return taken
 
         def adopt(target: str) -> Change:
             def adopted(book: FactBook) -> None:
-                _adopt(book, [fact for fact in moved if self._record_of(fact.session) == target])
+                _adopt(book, [fact for name in names for fact in moved[name][target]])
 
             return lambda record: self._changed(record, adopted)
 
-        left, *_ = self._state.apply([(name, take), *((target, adopt(target)) for target in targets)])
-        return left is not None
+        self._state.apply([(name, take(name)) for name in names] + [(t, adopt(t)) for t in targets])
 
 
 def record_name(session_id: str) -> str:
