@@ -124,6 +124,17 @@ def resident(settle_s: float = 0.0) -> dict[str, Any]:
     return {"mb": pages * os.sysconf("SC_PAGE_SIZE") / 1e6}
 
 
+def rest(name: str, most_s: float = 60.0) -> dict[str, Any]:
+    """Wait until a memory has nothing to do in the background; one that does nothing there has no such figure."""
+    health = getattr(memories[name], "health", dict)
+    ends_at = time.monotonic() + most_s
+    while (found := health()).get("work", {}).get("pending"):
+        if time.monotonic() > ends_at:
+            raise TimeoutError(f"{name} is still at work after {most_s:g} s: {found}")
+        time.sleep(0.02)
+    return {}
+
+
 def close(name: str) -> dict[str, Any]:
     """Let go of a memory."""
     getattr(memories.pop(name), "close", lambda: None)()
@@ -148,7 +159,7 @@ def _pair(question: str, answer: str) -> list[AgentMessage]:
 
 OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     function.__name__: function
-    for function in (load, fill, tell, ask, turns, commit, search, touch, look, resident, close)
+    for function in (load, fill, tell, ask, turns, commit, search, touch, look, resident, rest, close)
 }
 
 
