@@ -178,3 +178,32 @@ def test_language_tags(tag, code):
 def test_words_of_other_scripts_keep_their_own_stemmer():
     assert Analyzer("en").terms("собаками собака") == ["собак", "собак"]
     assert Analyzer("uk").terms("підвалах") == [light_stemmer("uk")("підвалах")]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("question", "is_elliptic"),
+    [
+        ("and where did I put it?", True),
+        ("where is the dog, dogs and dog", True),  # one word in several forms
+        ("where is the pol-358 now", False),  # its parts are words of their own
+        ("dónde está el perro", True),
+        ("où est la clé", True),
+        ("where is my blue bicycle", False),
+        ("où est la clé du garage", False),
+        ("it", False),  # too short to be a question
+        ("", False),
+    ],
+)
+def test_a_question_of_one_telling_word_needs_what_was_said_before_it(question, is_elliptic):
+    assert ENGLISH.is_elliptic(question) is is_elliptic
+
+
+OTHERS = {"dog", "dogs", "walking", "pol-358", "3", "it's", "clé", "где", "犬"}
+WORDS = sorted(OTHERS.union(*map(str.split, SPACED.values())))
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=8).map(" ".join))
+def test_a_question_needs_what_was_said_before_it_when_its_query_has_one_word_at_most(question):
+    spelt = [token for token in tokens(fold(question)) if token.kind == "word"]
+
+    assert ENGLISH.is_elliptic(question) is (len(spelt) >= 3 and len(ENGLISH.query(question)) <= 1)

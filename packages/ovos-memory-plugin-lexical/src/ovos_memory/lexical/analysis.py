@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ovos_memory.lexical.folding import fold
-from ovos_memory.lexical.function_words import function_words, spoken_languages, unspaced_function_words
+from ovos_memory.lexical.function_words import (
+    function_words,
+    is_function_word_of_any,
+    spoken_languages,
+    unspaced_function_words,
+)
 from ovos_memory.lexical.languages import Languages, stemmer, stemmers_release
 from ovos_memory.lexical.tokens import Token, is_plain, tokens
 
@@ -119,8 +124,22 @@ class Analyzer:
 
         It is one of at least three words of which at most one carries meaning.
         """
-        spelt = [token for token in tokens(fold(question)) if token.kind == "word"]
+        folded = fold(question)
+        if folded.isascii() and self._says_enough(tokens(folded)):
+            return False
+        spelt = [token for token in tokens(folded) if token.kind == "word"]
         return len(spelt) >= _SHORTEST_QUESTION and len(self.query(question)) <= 1
+
+    def _says_enough(self, found: Iterable[Token]) -> bool:
+        """Tell whether two words carry meaning whatever language this is; most questions show it early."""
+        first = None
+        for token in found:
+            if token.kind == "word" and not is_function_word_of_any(token.text):
+                term = self._stem(token.text)
+                if first not in (None, term):
+                    return True
+                first = term
+        return False
 
     def is_exact(self, term: str) -> bool:
         """Tell whether the stemmer can be trusted to bring all forms of the term's word together."""

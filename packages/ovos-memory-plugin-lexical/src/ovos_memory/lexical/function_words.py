@@ -36,6 +36,11 @@ def _languages_of_words() -> dict[str, list[str]]:
     return found
 
 
+def is_function_word_of_any(word: str) -> bool:
+    """Tell whether a folded word binds sentences together in any language that writes with blanks."""
+    return word in _languages_of_words()
+
+
 def spoken_languages(words: Iterable[str]) -> tuple[list[str], int]:
     """Return the languages that these (folded) words of one sentence may be of, and how many words say so.
 

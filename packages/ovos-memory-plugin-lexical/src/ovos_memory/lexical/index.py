@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ovos_memory.core.types import Document
 from ovos_memory.lexical.analysis import Analyzer
@@ -125,30 +126,33 @@ class LexicalIndex:
     # ------------------------------------------------------------------ looking up
     def neighbours(self, connection: sqlite3.Connection, rows: Sequence[int]) -> dict[int, list[int]]:
         """Return for each document (by row) the rows of those just before and after it in its session."""
-        beside = (
-            f"(SELECT o.row FROM {self._documents} o WHERE o.session = d.session AND o.n {{}} d.n"
-            " ORDER BY o.n {} LIMIT 1)"
+        both = f"{self._beside('<', 'DESC')}, {self._beside('>', 'ASC')}"
+        return {
+            row: [other for other in others if other is not None]
+            for row, *others in self._per_document(connection, both, rows)
+        }
+
+    def following(self, connection: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:
+        """Return for each document (by row) the row of the one that came next in its session, if one did."""
+        found = self._per_document(connection, self._beside(">", "ASC"), rows)
+        return {row: other for row, other in found if other is not None}
+
+    def _beside(self, sign: str, order: str) -> str:
+        return (
+            f"(SELECT o.row FROM {self._documents} o WHERE o.session = d.session AND o.n {sign} d.n"
+            f" ORDER BY o.n {order} LIMIT 1)"
         )
-        found: dict[int, list[int]] = {}
+
+    def _per_document(
+        self, connection: sqlite3.Connection, columns: str, rows: Sequence[int]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield row and columns of documents; in few statements, for each gives Python's lock away."""
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
             marks = ",".join("?" * len(page))
-            for row, *others in connection.execute(
-                f"SELECT d.row, {beside.format('<', 'DESC')}, {beside.format('>', 'ASC')}"
-                f" FROM {self._documents} d WHERE d.row IN ({marks})",
-                page,
-            ):
-                found[row] = [other for other in others if other is not None]
-        return found
-
-    def following(self, connection: sqlite3.Connection, row: int) -> int | None:
-        """Return the row of the document that came next in the session, ``None`` when there is none."""
-        found = connection.execute(
-            f"SELECT o.row FROM {self._documents} d JOIN {self._documents} o ON o.session = d.session AND o.n > d.n"
-            " WHERE d.row = ? ORDER BY o.n LIMIT 1",
-            (row,),
-        ).fetchone()
-        return None if found is None else int(found[0])
+            yield from connection.execute(
+                f"SELECT d.row, {columns} FROM {self._documents} d WHERE d.row IN ({marks})", page
+            )
 
     def session_size(self, connection: sqlite3.Connection, session: int) -> int:
         """Return how many documents a session has."""

@@ -220,13 +220,15 @@ class LexicalStore:
 
         They come behind everything that does share a word, and only where the list has room.
         """
+        rows = [document.row for document, _ in found if document.row >= 0]
+        next_rows = self.index.following(connection, rows)
+        next_ones = self.ledger.by_rows(list(next_rows.values()), connection=connection)
         texts = {identity(document.content) for document, _ in found}
         added: list[Found] = []
         for document, score in found:
-            row = self.index.following(connection, document.row) if document.row >= 0 else None
-            if row is None or len(added) == limit:
+            next_one = next_ones.get(next_rows.get(document.row, -1))
+            if next_one is None or len(added) == limit:
                 continue
-            next_one = self.ledger.by_rows([row], connection=connection)[row]
             is_soon = abs(next_one.created_at - document.created_at) <= _SOON_S
             text = identity(next_one.content)
             if is_soon and text not in texts and self.index.analyzer.is_elliptic(next_one.question):
