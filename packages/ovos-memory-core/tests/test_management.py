@@ -14,7 +14,7 @@ from ovos_plugin_manager.templates.agents import AgentMessage, MessageRole
 from ovos_memory.core.errors import StoreError
 from ovos_memory.core.management import Management
 from ovos_memory.core.management_types import Selection, Trace, searchable
-from ovos_memory.core.types import Record
+from ovos_memory.core.record_types import Record
 from ovos_memory.testing.managed_reference import ManagedReference
 
 SECRET = "xylophonist"

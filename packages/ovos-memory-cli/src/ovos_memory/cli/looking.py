@@ -23,7 +23,7 @@ from ovos_memory.cli.statistics import show_stats
 from ovos_memory.cli.target import Target
 
 if TYPE_CHECKING:
-    from ovos_memory.core.types import Record
+    from ovos_memory.core.record_types import Record
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on

@@ -35,7 +35,7 @@ QUOTE = "> "
 """What is put in front of a line that would pass for something else."""
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "human", "ai")
-_OPEN_MARK = re.compile(f"<({'|'.join(TAGS)})>")
+_OPEN_MARK = f"<({'|'.join(TAGS)})>"
 
 # The bodies of regex character classes. Each pattern below is a chain of classes that have no character in
 # common, so matching never backtracks and stays linear on megabytes of hostile text.
@@ -73,16 +73,6 @@ _LOOKALIKES = dict(
 )
 _NO_ANGLE, _NO_BRACKET = "\u2039", "\u27e6"  # neither becomes the real one under NFKC
 
-_TOKENS = re.compile(
-    rf"<(?=[|\uff5c][^<>|\uff5c{_NEWLINES}]{{1,80}}[|\uff5c]>"  # ChatML, Llama 3, Phi, DeepSeek
-    r"|</?sys>>"  # Llama 2
-    r"|/?(?:s|bos|eos|pad|unk|mask|cls|sep|(?:start|end)_of_(?:turn|image)|think|tool_call|tool_response)>)",
-    re.IGNORECASE,
-)
-_BRACKET_TOKENS = re.compile(
-    r"\[(?=/?(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content)\])", re.IGNORECASE
-)
-
 
 def break_marks(text: str) -> str:
     """Return the text without any spelling of our fence marks and without chat-template control tokens.
@@ -93,9 +83,9 @@ def break_marks(text: str) -> str:
     attributes or without an end. Doing it twice changes nothing.
     """
     if "[" in text:
-        text = _BRACKET_TOKENS.sub(_NO_BRACKET, text)
+        text = _bracket_tokens().sub(_NO_BRACKET, text)
     if "<" in text:
-        text = _TOKENS.sub(_NO_ANGLE, text)
+        text = _tokens().sub(_NO_ANGLE, text)
     if "<" in text or "&" in text or "\uff1c" in text or "\ufe64" in text:
         text = _fence_marks().sub(_NO_ANGLE, text)
     return text
@@ -172,7 +162,7 @@ def strip_injected(text: str) -> str:
     kept: list[str] = []
     done = position = 0
     unclosed: set[str] = set()
-    while (opening := _OPEN_MARK.search(text, position)) is not None:
+    while (opening := re.compile(_OPEN_MARK).search(text, position)) is not None:
         tag, position = opening[1], opening.end()
         end = -1 if tag in unclosed else text.find(f"</{tag}>", position)
         if end < 0:
@@ -209,6 +199,24 @@ def _letters() -> dict[str, str]:
 def _word(word: str, gaps: str) -> str:
     letters = _letters()
     return f"[{gaps}]*".join(f"[{letters[letter]}]" for letter in word)
+
+
+@functools.cache
+def _tokens() -> re.Pattern[str]:
+    """Return the pattern of the bracket that begins a control token of a chat template."""
+    return re.compile(
+        rf"<(?=[|\uff5c][^<>|\uff5c{_NEWLINES}]{{1,80}}[|\uff5c]>"  # ChatML, Llama 3, Phi, DeepSeek
+        r"|</?sys>>"  # Llama 2
+        r"|/?(?:s|bos|eos|pad|unk|mask|cls|sep|(?:start|end)_of_(?:turn|image)|think|tool_call|tool_response)>)",
+        re.IGNORECASE,
+    )
+
+
+@functools.cache
+def _bracket_tokens() -> re.Pattern[str]:
+    """Return the pattern of the bracket that begins a control token in square brackets."""
+    tokens = "inst|system_prompt|available_tools|tool_calls|tool_results|tool_content"
+    return re.compile(rf"\[(?=/?(?:{tokens})\])", re.IGNORECASE)
 
 
 @functools.cache

@@ -14,8 +14,9 @@ from ovos_memory.core.ledger_codec import (
     split_id,
 )
 from ovos_memory.core.ledger_tables import COLUMNS, LedgerTables
+from ovos_memory.core.record_types import SessionSummary
 from ovos_memory.core.text import fold
-from ovos_memory.core.types import Document, SessionSummary
+from ovos_memory.core.types import Document
 
 _PAGE = 256
 """Documents read at once; no snapshot stays open while a caller works on them."""

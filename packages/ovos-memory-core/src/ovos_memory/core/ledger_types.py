@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ovos_memory.core.types import Document, Exchange, SessionSummary
+from ovos_memory.core.record_types import SessionSummary
+from ovos_memory.core.types import Document, Exchange
 
 WAIT_S = 1.0
 """How long a call waits for other writers at most, unless told otherwise."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from ovos_memory.core.explaining import ExplainedMemory
 from ovos_memory.core.management import ManagedMemory
-from ovos_memory.core.management_types import Progress, Scrubbed
 from ovos_memory.core.types import Document
 
 if TYPE_CHECKING:
     from ovos_memory.core.journal import Journal
     from ovos_memory.core.management import Keeper
+    from ovos_memory.core.management_types import Progress, Scrubbed
 
 
 class LedgerManagedMemory(ManagedMemory, ExplainedMemory):
@@ -43,6 +43,8 @@ class LedgerManagedMemory(ManagedMemory, ExplainedMemory):
 
     def _clean_elsewhere(self) -> Scrubbed:
         """Leave no trace of what was removed in files that are not the ledger's."""
+        from ovos_memory.core.management_types import Scrubbed
+
         return Scrubbed()
 
     def _rebuild(self, progress: Progress | None) -> int:

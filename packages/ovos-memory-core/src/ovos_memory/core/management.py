@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from ovos_memory.core.management_types import (
-    Forgotten,
-    Imported,
-    IsMeant,
-    Progress,
-    Scrubbed,
-    Selection,
-    Trace,
-    Trouble,
-    as_line,
-)
-from ovos_memory.core.types import Record, SessionSummary
+if TYPE_CHECKING:  # its dataclasses take long to make, and most processes manage nothing
+    from ovos_memory.core.management_types import (
+        Forgotten,
+        Imported,
+        IsMeant,
+        Progress,
+        Scrubbed,
+        Trace,
+        Trouble,
+    )
+    from ovos_memory.core.record_types import Record, SessionSummary
 
 
 @runtime_checkable
@@ -152,6 +151,8 @@ class ManagedMemory:
             ValueError: The phrase is too short.
             StoreError: The store cannot be read.
         """
+        from ovos_memory.core.management_types import Selection
+
         selection = Selection(session_id, None, query, before, after)
         return (record for record in self._keeper().records(session_id) if selection(record))
 
@@ -245,6 +246,8 @@ class ManagedMemory:
             ValueError: There is no condition, or the phrase is too short.
             StoreError: The store cannot be written; some records may be gone already.
         """
+        from ovos_memory.core.management_types import Selection
+
         chosen = Selection.to_forget(session_id=session_id, record_id=record_id, query=query, before=before)
         return self._forget(chosen, session_id)
 
@@ -254,11 +257,15 @@ class ManagedMemory:
         Raises:
             StoreError: The store cannot be written.
         """
+        from ovos_memory.core.management_types import Forgotten
+
         if not traces:
             return Forgotten({self.plugin_name: 0})
         return self._forget(self._keeper().related(traces), None)
 
     def _forget(self, is_meant: IsMeant, session_id: str | None) -> Forgotten:
+        from ovos_memory.core.management_types import Forgotten
+
         keeper = self._keeper()
         traces = keeper.remove(is_meant, session_id)
         cleaned = keeper.scrub()
@@ -275,6 +282,8 @@ class ManagedMemory:
 
         A question that still waits for its answer is left out.
         """
+        from ovos_memory.core.management_types import as_line
+
         return (as_line(record) for record in self._keeper().records() if not record.details.get("is_open"))
 
     def import_records(

@@ -22,8 +22,9 @@ from ovos_memory.core.management_types import (
     Trace,
     gone,
 )
+from ovos_memory.core.record_types import Record, SessionSummary
 from ovos_memory.core.text import identity
-from ovos_memory.core.types import Document, Record, SessionSummary
+from ovos_memory.core.types import Document
 
 if TYPE_CHECKING:
     from ovos_memory.core.journal import Journal

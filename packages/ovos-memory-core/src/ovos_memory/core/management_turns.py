@@ -22,9 +22,10 @@ from ovos_memory.core.management_types import (
     Trace,
     gone,
 )
+from ovos_memory.core.record_types import Record, SessionSummary
 from ovos_memory.core.text import identity
 from ovos_memory.core.turns import Turn, numbered, turn_id
-from ovos_memory.core.types import Record, SessionSummary, parse_document_id
+from ovos_memory.core.types import parse_document_id
 
 ChangeTurns = Callable[[list[Turn]], list[Turn]]
 

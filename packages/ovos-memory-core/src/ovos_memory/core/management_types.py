@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ovos_memory.core.errors import DocumentGone
+from ovos_memory.core.record_types import Record
 from ovos_memory.core.text import fold, identity
-from ovos_memory.core.types import Record
 
 MIN_PHRASE = 3
 """Characters of the shortest phrase that may choose records."""

@@ -61,7 +61,7 @@ MIN_HIT_CHARS = 200
 _LEAST_CHARS = 16
 """Less than this of the only hit that is left tells nothing."""
 _SOURCE_CHARS = 80
-_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
+_ISO_DAY = r"\d{4}-\d{2}-\d{2}(?!\d)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _label(hit: MemoryHit, context: ContextSettings) -> str:
 def _date(hit: MemoryHit) -> str:
     """Return ``"[2026-05-07] "``, ``""`` for a hit without a usable time."""
     created_at = (hit.metadata or {}).get("created_at")
-    if isinstance(created_at, str) and (day := _ISO_DAY.match(created_at)):
+    if isinstance(created_at, str) and (day := re.match(_ISO_DAY, created_at, re.ASCII)):
         return f"[{day[0]}] "
     if isinstance(created_at, bool) or not isinstance(created_at, (int, float)):
         return ""

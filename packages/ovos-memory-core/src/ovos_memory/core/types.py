@@ -88,39 +88,6 @@ class Document:
         return exchange_content(self.question, self.answer) if self.text is None else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """How much of a session is stored, and from when (epoch seconds, UTC)."""
-
-    session_id: str
-    documents: int
-    first_at: float
-    last_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One remembered thing, as the management contract lists it.
-
-    Attributes:
-        id: Unique within its memory.
-        kind: ``exchange``, ``text`` (stored verbatim), ``message``, ``fact`` or ``summary``.
-        session_id: The session it belongs to.
-        created_at: Epoch seconds, UTC.
-        text: What is remembered, as text.
-        origin: The plugin or member it came from.
-        details: What else there is to it, as JSON values: a question and an answer, messages, metadata.
-    """
-
-    id: str
-    kind: str
-    session_id: str
-    created_at: float
-    text: str
-    origin: str = ""
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
 def exchange_content(question: str, answer: str) -> str:
     """Return the recalled text of an exchange."""
     return f"Q: {question}\nA: {answer}"

@@ -5,28 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ovos_memory.core.errors import DocumentGone, OvosMemoryError
 from ovos_memory.core.management import Management
-from ovos_memory.core.management_types import (
-    Forgotten,
-    Imported,
-    Progress,
-    Selection,
-    Trace,
-    Trouble,
-    gone,
-)
-from ovos_memory.core.types import Record, SessionSummary
 
 if TYPE_CHECKING:
     from ovos_memory.composite.members import Member
+    from ovos_memory.core.management_types import Forgotten, Imported, Progress, Trace, Trouble
+    from ovos_memory.core.record_types import Record, SessionSummary
 
 _DRAIN_S = 5.0
-R = TypeVar("R")
 
 
 class ManagedMembers:
@@ -42,6 +31,8 @@ class ManagedMembers:
     # ------------------------------------------------------------------ looking
     def sessions(self) -> list[SessionSummary]:
         """Return every session that a member has records of, with all members' records counted together."""
+        from ovos_memory.core.record_types import SessionSummary
+
         found: dict[str, SessionSummary] = {}
         for _, memory in self._managed():
             for summary in memory.sessions():
@@ -62,6 +53,8 @@ class ManagedMembers:
         after: float | None = None,
     ) -> Iterator[Record]:
         """Yield the members' records, one member after the other; see ``ManagedMemory.records``."""
+        from ovos_memory.core.management_types import Selection
+
         Selection(session_id, None, query, before, after)
         return (
             replace(record, id=f"{name}/{record.id}", origin=name)
@@ -116,6 +109,9 @@ class ManagedMembers:
             ValueError: The record has no such part, or nothing is to be changed.
             StoreError: A store cannot be written.
         """
+        from ovos_memory.composite.everywhere import edit_same
+        from ovos_memory.core.management_types import gone
+
         name, memory, inner = self._of(record_id)
         old = self.record(record_id)
         if memory is None or old is None:
@@ -124,7 +120,7 @@ class ManagedMembers:
         texts = {"question": question, "answer": answer, "text": text}
         for other, elsewhere in self._managed():
             if other != name:
-                _edit_same(elsewhere, old, {k: v for k, v in texts.items() if v is not None})
+                edit_same(elsewhere, old, {k: v for k, v in texts.items() if v is not None})
         return replace(edited, id=f"{name}/{edited.id}", origin=name)
 
     def forget(
@@ -143,6 +139,8 @@ class ManagedMembers:
         Raises:
             ValueError: There is no condition, or the phrase is too short.
         """
+        from ovos_memory.core.management_types import Forgotten, Selection
+
         Selection.to_forget(session_id=session_id, record_id=record_id, query=query, before=before)
         chosen, inner = None, record_id
         if record_id is not None:
@@ -162,23 +160,9 @@ class ManagedMembers:
         return self._forget(lambda name, memory: memory.forget_related(traces))
 
     def _forget(self, first: Callable[[str, Management], Forgotten]) -> Forgotten:
-        left = [*self._unmanaged(), *self._settle()]
-        parts = {name: _tried(first, name, memory) for name, memory in self._managed()}
-        rounds = list(parts.items())
-        for name, memory in self._managed():
-            others = tuple(t for other, part in parts.items() if other != name for t in part.traces)
-            if others:
-                rounds.append((name, _tried(partial(_forget_related, others), name, memory)))
-        counts = {name: 0 for name, _ in self._managed()}
-        for name, part in rounds:
-            counts[name] += part.total
-        return Forgotten(
-            counts,
-            tuple(trace for _, part in rounds for trace in part.traces),
-            tuple(dict.fromkeys(file for _, part in rounds for file in part.files)),
-            (*left, *dict.fromkeys(sentence for _, part in rounds for sentence in part.leftovers)),
-            tuple(dict.fromkeys(sentence for _, part in rounds for sentence in part.unproven)),
-        )
+        from ovos_memory.composite.everywhere import forget_everywhere
+
+        return forget_everywhere(self._managed(), first, (*self._unmanaged(), *self._settle()))
 
     def reindex(self, *, progress: Progress | None = None) -> int:
         """Build what members derive anew; return how many records that took."""
@@ -200,23 +184,9 @@ class ManagedMembers:
             ValueError: A line is no record.
             StoreError: A store cannot be written.
         """
-        sorted_lines: dict[str, list[dict[str, Any]]] = {name: [] for name, _ in self._managed()}
-        refused: dict[str, int] = {}
-        for line in lines:
-            inner = dict(line)
-            member = inner.pop("member", None)
-            if member is not None and member not in sorted_lines:
-                refused[f"member {member}"] = refused.get(f"member {member}", 0) + 1
-                continue
-            for name in sorted_lines if member is None else [member]:
-                sorted_lines[name].append(inner)
-        parts = [memory.import_records(sorted_lines[n], progress=progress) for n, memory in self._managed()]
-        return Imported(
-            {name: part.total for (name, _), part in zip(self._managed(), parts, strict=True)},
-            sum(part.known for part in parts),
-            sum(part.renumbered for part in parts),
-            {**refused, **_refused_by_all(parts)},
-        )
+        from ovos_memory.composite.everywhere import import_everywhere
+
+        return import_everywhere(self._managed(), lines, progress)
 
     # ------------------------------------------------------------------ inside
     def _managed(self) -> list[tuple[str, Management]]:
@@ -249,54 +219,3 @@ class ManagedMembers:
             return "", None, record_id
         name, memory = max(found, key=lambda each: len(each[0]))
         return name, memory, record_id[len(name) + 1 :]
-
-
-def _tried(step: Callable[[str, Management], Forgotten], name: str, memory: Management) -> Forgotten:
-    """Return what a member did; one that fails must not keep the others from forgetting."""
-    try:
-        return step(name, memory)
-    except OvosMemoryError as error:
-        return Forgotten({name: 0}, leftovers=(f"member '{name}': {error}",))
-    except Exception as error:
-        return Forgotten({name: 0}, leftovers=(f"member '{name}' failed ({type(error).__name__})",))
-
-
-def _forget_related(traces: Sequence[Trace], name: str, memory: Management) -> Forgotten:
-    return memory.forget_related(traces)
-
-
-def _edit_same(memory: Management, old: Record, texts: Mapping[str, str]) -> None:
-    """Correct another member's copy of an exchange or text, and forget what it made of the old words."""
-    said = {"question": ("user", "question"), "answer": ("assistant", "answer")}
-    is_derived = False
-    for record in list(memory.records(old.session_id)):
-        is_derived |= record.kind in ("fact", "summary")
-        if record.kind == old.kind and record.text == old.text:
-            _corrected(memory, record, texts)
-        elif record.kind == "message" and old.kind == "exchange":
-            role = record.details.get("message", {}).get("role")
-            for part, (speaker, key) in said.items():
-                if part in texts and role == speaker and record.text == old.details.get(key):
-                    _corrected(memory, record, {"text": texts[part]})
-    if is_derived:
-        trace = Trace(
-            old.session_id,
-            old.text,
-            old.details.get("question"),
-            old.details.get("answer"),
-            created_at=old.created_at,
-        )
-        memory.forget_related([trace])
-
-
-def _corrected(memory: Management, record: Record, texts: Mapping[str, str]) -> None:
-    try:
-        memory.edit(record.id, **texts)
-    except (DocumentGone, ValueError):
-        return  # gone meanwhile, or of another shape: nothing of the old words is left in it to correct
-
-
-def _refused_by_all(parts: Sequence[Imported]) -> dict[str, int]:
-    """Return the kinds that no member keeps."""
-    kinds = set.intersection(*(set(part.refused) for part in parts)) if parts else set()
-    return {kind: min(part.refused[kind] for part in parts) for kind in sorted(kinds)}

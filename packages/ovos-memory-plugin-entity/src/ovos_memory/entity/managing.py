@@ -9,8 +9,8 @@ from typing import Any
 
 from ovos_memory.core.management_lines import session_and_time
 from ovos_memory.core.management_types import IsMeant, Tally, Trace, gone
+from ovos_memory.core.record_types import Record
 from ovos_memory.core.text import fold
-from ovos_memory.core.types import Record
 from ovos_memory.entity.facts import Fact, FactBook, NewFact, guess_kind, tidy
 from ovos_memory.entity.store import SHARED, FactStore
 

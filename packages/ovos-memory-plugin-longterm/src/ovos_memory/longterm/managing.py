@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.management_lines import session_and_time
 from ovos_memory.core.management_types import SAME_MOMENT_S, IsMeant, Tally, Trace
-from ovos_memory.core.types import Record, parse_document_id
+from ovos_memory.core.record_types import Record
+from ovos_memory.core.types import parse_document_id
 from ovos_memory.longterm.record import SummaryRecord
 
 if TYPE_CHECKING:

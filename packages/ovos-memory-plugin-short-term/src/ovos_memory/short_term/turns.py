@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ovos_memory.core.exchanges import copy_message
-from ovos_memory.core.management_types import Scrubbed
 from ovos_memory.core.shared import LruDict, SessionLocks
 from ovos_memory.core.turns import Turn, numbered
+
+if TYPE_CHECKING:
+    from ovos_memory.core.management_types import Scrubbed
 
 
 class RamTurns:
@@ -44,6 +46,8 @@ class RamTurns:
 
     def scrub(self) -> Scrubbed:
         """Do nothing: there is no file."""
+        from ovos_memory.core.management_types import Scrubbed
+
         return Scrubbed()
 
     def stats(self) -> dict[str, Any]:

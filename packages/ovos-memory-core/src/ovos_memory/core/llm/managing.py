@@ -11,7 +11,7 @@ from ovos_memory.core.files import bytes_of
 from ovos_memory.core.management_ledger import LedgerKeeper
 from ovos_memory.core.management_state import scrub_state
 from ovos_memory.core.management_types import Imported, IsMeant, Progress, Scrubbed, Tally, Trace
-from ovos_memory.core.types import Record, SessionSummary
+from ovos_memory.core.record_types import Record, SessionSummary
 
 if TYPE_CHECKING:
     from ovos_memory.core.llm.workplace import Workplace

@@ -14,7 +14,8 @@ from ovos_memory.core.management_types import (
     Selection,
     Trace,
 )
-from ovos_memory.core.types import Document, Record
+from ovos_memory.core.record_types import Record
+from ovos_memory.core.types import Document
 from ovos_memory.testing.forgetting import ForgettingSuite
 from ovos_memory.testing.managed_reference import ManagedReference
 from ovos_memory.testing.twins.catalogue import twin

@@ -9,7 +9,7 @@ from typing import Any
 from ovos_memory.core.management import Keeper
 from ovos_memory.core.management_ledger import LedgerKeeper
 from ovos_memory.core.management_types import Imported, Progress
-from ovos_memory.core.types import Record
+from ovos_memory.core.record_types import Record
 from ovos_memory.testing.management import CorrectingSuite, TakingAlongSuite
 from ovos_memory.testing.twins.catalogue import twin
 from ovos_memory.testing.twins.forgettings import IS, ManagedTwin
