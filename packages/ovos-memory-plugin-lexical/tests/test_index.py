@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from ovos_memory.core.types import Document, Exchange
 from ovos_memory.lexical.analysis import Analyzer
 from ovos_memory.lexical.index import SLICE
 from ovos_memory.lexical.index_tables import MAX_COUNT, count_of, pack_terms, unpack_terms
+from ovos_memory.lexical.search import MAX_WAITING
 from ovos_memory.lexical.store import LexicalStore, Question
 
 WORDS = ["harbour", "turtle", "piano", "lamp", "东京", "rain"]
@@ -35,9 +38,23 @@ def tell(store: LexicalStore, question: str, session: str = "s", created_at: flo
 
 def index_all(store: LexicalStore) -> None:
     store.prepare()
-    store._index_newer()
-    while store.index_older():
+    while store.index_missing():
         pass
+
+
+def tell_many(store: LexicalStore, numbers: Iterable[int]) -> None:
+    with store.database.write() as connection:
+        for number in numbers:
+            told = exchange(f"turtle number{number}")
+            store.ledger.append("s", told, created_at=0.0, connection=connection)
+
+
+def finish(store: LexicalStore) -> None:
+    """Wait for what is done in the background."""
+    thread = store._rebuild._thread
+    assert thread is not None
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def found(store: LexicalStore, query: str, session: str | None = None, limit: int = 10) -> list[str]:
@@ -81,7 +98,7 @@ def anew(store: LexicalStore) -> dict[str, object]:
     """Return what a new index over the same documents would hold."""
     with store.database.write() as connection:
         store.index.begin_anew(connection)
-    while store.index_older():
+    while store.index_missing():
         pass
     return contents(store)
 
@@ -108,7 +125,7 @@ def test_whatever_is_told_deleted_extended_and_edited_the_index_equals_a_new_one
         if action == "tell" or document is None:
             living.append(tell(store, " ".join(words), session))
         elif action == "index":
-            store._index_newer()
+            index_all(store)
         else:
             living.remove(document)
             if action == "delete":
@@ -117,7 +134,7 @@ def test_whatever_is_told_deleted_extended_and_edited_the_index_equals_a_new_one
                 living.append(store.ledger.extend(document, exchange(document.question, " ".join(words))))
             else:
                 living.append(store.ledger.edit(document.id, question=" ".join(words)))
-    store._index_newer()
+    index_all(store)
 
     kept = contents(store)
 
@@ -202,22 +219,57 @@ def test_a_large_ledger_without_an_index_is_searched_at_once_and_indexed_in_the_
     monkeypatch.setattr("ovos_memory.lexical.store._AT_ONCE_S", 0.0)
     path = tmp_path / "m.db"
     store = open_store(path)
-    with store.database.write() as connection:
-        for number in range(1_000):
-            store.ledger.append(
-                "s", exchange(f"turtle number{number}"), created_at=0.0, connection=connection
-            )
+    tell_many(store, range(1_000))
     store.close()
 
     store = open_store(path)
     newest = found(store, "number999")
-    thread = store._rebuild._thread
-    assert thread is not None
-    thread.join(30)
+    finish(store)
 
     assert newest == ["turtle number999"]
     assert found(store, "number3") == ["turtle number3"]
     assert contents(store)["documents"] == 1_000
+
+
+def test_hundreds_recorded_at_once_are_indexed_when_another_has_let_go_of_the_file(tmp_path):
+    path = tmp_path / "m.db"
+    store = open_store(path)
+    index_all(store)
+    tell_many(store, range(400))
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store.recorded(1)
+        assert store.waiting() == 400
+    finish(store)
+
+    assert store.waiting() == 0
+
+
+def test_more_than_a_call_indexes_is_indexed_in_the_background(tmp_path):
+    store = open_store(tmp_path / "m.db")
+    index_all(store)
+    tell_many(store, range(1_200))
+
+    store.recorded(1_200)
+    assert store.waiting() < 1_200
+    finish(store)
+
+    assert store.waiting() == 0
+    assert contents(store) == anew(store)
+
+
+def test_what_other_processes_left_unindexed_is_indexed_by_a_search_that_cannot_see_it_all(tmp_path):
+    store = open_store(tmp_path / "m.db")
+    index_all(store)
+    tell_many(store, range(MAX_WAITING))
+    assert found(store, "number0") == ["turtle number0"]
+    assert store._rebuild._thread is None
+
+    tell_many(store, [MAX_WAITING])
+    found(store, "turtle")
+    finish(store)
+
+    assert found(store, "number0") == ["turtle number0"]
 
 
 def test_two_stores_can_share_a_file(tmp_path):

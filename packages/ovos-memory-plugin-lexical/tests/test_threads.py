@@ -48,7 +48,7 @@ def test_threads_that_open_a_store_in_memory_at_once_share_it(monkeypatch: pytes
 class _Endless:
     """A store whose index is never complete."""
 
-    def index_older(self) -> bool:
+    def index_missing(self) -> bool:
         return True
 
 

@@ -115,6 +115,11 @@ class LexicalIndex:
                 found[row[0], row[9]] = self.drafts.of_row(row)
         return sorted(found.values(), key=lambda draft: draft.row)
 
+    def is_behind(self, connection: sqlite3.Connection, state: IndexState, limit: int) -> bool:
+        """Tell whether more than ``limit`` new documents are not indexed yet."""
+        newer = f"SELECT 1 FROM {self._documents} WHERE change > ? LIMIT 1 OFFSET ?"
+        return connection.execute(newer, (state.high, limit)).fetchone() is not None
+
     def _newest_keys(
         self, connection: sqlite3.Connection, condition: str, order: str, values: Sequence[int | None]
     ) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""A new index over a large ledger, built in the background, in slices that let everybody else go first."""
+"""An index that misses much is completed in the background, in slices that let everybody else go first."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Rebuild:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
+        self._is_noted = False
+        """Whether the work is ended with the interpreter."""
 
     @property
     def is_running(self) -> bool:
@@ -51,7 +53,9 @@ class Rebuild:
                 target=_work, args=(self._store, self._stop), name="memory-lexical-index", daemon=True
             )
             self._thread.start()
-            atexit.register(_finish, self._thread, self._stop)
+            if not self._is_noted:
+                self._is_noted = True
+                atexit.register(_finish, weakref.ref(self))
 
     def stop(self) -> None:
         """Stop after the slice under way; what is left goes on when the store is used again."""
@@ -69,7 +73,7 @@ def _work(reference: weakref.ref[LexicalStore], stop: threading.Event) -> None:
             return
         began = time.monotonic()
         try:
-            if not store.index_older():
+            if not store.index_missing():
                 return
             pause_s = (time.monotonic() - began) * _PAUSE_SHARE
         except (
@@ -81,6 +85,7 @@ def _work(reference: weakref.ref[LexicalStore], stop: threading.Event) -> None:
         stop.wait(pause_s)
 
 
-def _finish(thread: threading.Thread, stop: threading.Event) -> None:
-    stop.set()
-    thread.join(_EXIT_S)
+def _finish(reference: weakref.ref[Rebuild]) -> None:
+    rebuild = reference()
+    if rebuild is not None:
+        rebuild.stop()

@@ -20,7 +20,7 @@ from ovos_memory.lexical.analysis import Analyzer
 from ovos_memory.lexical.dates import named_times
 from ovos_memory.lexical.index import SLICE, LexicalIndex
 from ovos_memory.lexical.rebuild import Rebuild
-from ovos_memory.lexical.search import HELD_ONLY, Ranked, Request, search
+from ovos_memory.lexical.search import HELD_ONLY, MAX_WAITING, Ranked, Request, search
 from ovos_memory.lexical.takeover import take_over
 
 _AT_ONCE_S = 0.25
@@ -105,16 +105,18 @@ class LexicalStore:
                 return
             self._unindexed = 0
         self.prepare()
-        self._mend(self._index_newer)
+        # Whoever records hundreds at once has time, and so many that wait would not all be found.
+        self._mend(lambda: self._index_newer(WAIT_S if documents > SLICE else 0.0))
 
-    def _index_newer(self) -> None:
+    def _index_newer(self, wait_s: float) -> None:
         try:
             for _ in range(_MOST_SLICES):
-                with self.database.write(0.0, is_synced=False) as connection:
+                with self.database.write(wait_s, is_synced=False) as connection:
                     if self.index.add_newer(connection) < SLICE:
                         return
         except StoreLocked:  # somebody else is writing, and indexes perhaps: searches read what waits
-            return
+            pass
+        self._rebuild.start()
 
     def prepare(self) -> None:
         """Begin an index where there is none of this version and language, and go on with one that is not complete.
@@ -133,7 +135,7 @@ class LexicalStore:
     def _begin(self) -> None:
         deadline = time.monotonic() + _AT_ONCE_S
         try:
-            while self.index_older(wait_s=_AT_ONCE_S):
+            while self.index_missing(wait_s=_AT_ONCE_S):
                 if time.monotonic() >= deadline:
                     break
             else:
@@ -142,10 +144,10 @@ class LexicalStore:
             pass
         self._rebuild.start()
 
-    def index_older(self, *, wait_s: float = WAIT_S) -> bool:
-        """Index a slice of what a new index still misses; return whether more is left."""
+    def index_missing(self, *, wait_s: float = WAIT_S) -> bool:
+        """Index a slice of what is not in the index yet, new documents first; return whether more is left."""
         with self.database.write(wait_s, is_synced=False) as connection:
-            return self.index.add_older(connection)
+            return self.index.add_newer(connection) == SLICE or self.index.add_older(connection)
 
     def waiting(self) -> int:
         """Return how many documents are not in the index yet; searches read the newest of them as they are."""
@@ -172,11 +174,10 @@ class LexicalStore:
                 self.index.begin_anew(connection)
         done, is_more = max(0, total - self.waiting()), True
         while is_more:
-            is_more = self.index_older()
+            is_more = self.index_missing()
             done += SLICE
             if progress is not None:
                 progress(min(done, total), total)
-        self._index_newer()
         return total
 
     def _mend(self, function: Callable[[], None]) -> None:
@@ -205,6 +206,8 @@ class LexicalStore:
                 state = self.index.tables.state(connection)
                 if state is None or state.low > 0:  # perhaps another file took the place of this one
                     self._is_ready = False
+                elif not self.database.is_read_only and self.index.is_behind(connection, state, MAX_WAITING):
+                    self._rebuild.start()
                 ranked = search(self.index, self._request(connection, question), connection, state)
                 found[:] = documents_of(
                     ranked, question, lambda rows: self.ledger.by_rows(rows, connection=connection)
