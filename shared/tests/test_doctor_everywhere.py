@@ -17,6 +17,7 @@ from ovos_memory.cli import checks_handlers
 from ovos_memory.cli.checking import findings
 from ovos_memory.cli.target import Target
 from ovos_memory.core.management_types import Trouble
+from ovos_memory.testing.fakes.members import install_plugin
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.household import COMPOSITE, Household
 from ovos_memory.testing.messages import pair
@@ -95,6 +96,20 @@ def test_a_chat_engine_whose_model_is_missing(home: Household, server: FakeServe
     assert "has no model 'llama3.2'" in finding["what"]
     server.models = ["llama3.2:latest"]
     assert home.run("doctor").code == 0
+
+
+def test_a_chat_engine_that_is_installed_and_cannot_be_loaded(
+    home: Household, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    install_plugin(theirs, monkeypatch, "broken-chat", "broken_chat:Plugin", group="opm.agents.chat")
+    (theirs / "broken_chat.py").write_text("raise OSError('gone')")
+    config = {"chat_engine": {"module": "broken-chat"}, "db_path": str(tmp_path / "e.json")}
+
+    finding = found(config, module="ovos-memory-plugin-entity", is_offline=True)["model"]
+
+    assert "(OSError: gone), so nothing is learned" in finding.what
+    assert finding.remedy.split()[-1] == "broken-chat"
 
 
 def test_handlers_are_looked_for_where_ovos_persona_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,23 +136,14 @@ def test_a_handler_that_one_of_two_packages_can_load_is_in_order(
     assert of_handlers(user, monkeypatch) == []
 
 
-def test_a_memory_and_its_chat_engine_that_cannot_be_loaded(
-    user: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_memory_that_is_installed_and_cannot_be_loaded(user: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     user.install("broken-memory", "opm.agents.memory", "raise OSError('gone')")
-    user.install("broken-chat", "opm.agents.chat", "raise OSError('gone')")
     monkeypatch.syspath_prepend(str(user.installed))
-    entity = {"chat_engine": {"module": "broken-chat"}, "db_path": str(user.home / "e.json")}
-    members = ["broken-memory", {"module": "ovos-memory-plugin-entity", "config": entity}]
 
-    told = found(Target("x", COMPOSITE, {"members": members}))
+    finding = found(Target("x", COMPOSITE, {"members": ["broken-memory"]}))["plugin"]
 
-    assert "(OSError: gone), so nothing is remembered" in told["plugin"].what
-    assert "(OSError: gone), so nothing is learned" in told["model"].what
-    assert [told[check].remedy.split()[-1] for check in ("plugin", "model")] == [
-        "broken-memory",
-        "broken-chat",
-    ]
+    assert "(OSError: gone), so nothing is remembered" in finding.what
+    assert finding.remedy.split()[-1] == "broken-memory"
 
 
 def of_handlers(user: Any, monkeypatch: pytest.MonkeyPatch, **persona: Any) -> list[Trouble]:
