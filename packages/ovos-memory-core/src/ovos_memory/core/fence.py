@@ -10,6 +10,7 @@ close a fence of ours.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -97,8 +98,10 @@ def defuse(text: str) -> str:
     Beside :func:`break_marks`, lines that begin with a role label (``System:``, ``**assistant:**``,
     ``### User:``) get a "> " in front. Doing it twice changes nothing.
     """
-    # The newline in front makes the first line like the others.
-    return _role_labels().sub(rf"\g<0>{QUOTE}", "\n" + break_marks(text))[1:]
+    said = "\n" + break_marks(text)  # the newline in front makes the first line like the others
+    seen = said if said.isascii() else said.translate(_plain_letters())  # character by character
+    ends = [found.end() for found in _role_labels().finditer(seen)]
+    return QUOTE.join(said[a:b] for a, b in itertools.pairwise([0, *ends, len(said)]))[1:]
 
 
 def one_line(text: str, max_chars: int) -> str:
@@ -196,9 +199,10 @@ def _letters() -> dict[str, str]:
     return classes
 
 
-def _word(word: str, gaps: str) -> str:
-    letters = _letters()
-    return f"[{gaps}]*".join(f"[{letters[letter]}]" for letter in word)
+@functools.cache
+def _plain_letters() -> dict[int, str]:
+    """Return the letter that each spelling of it stands for, by code point."""
+    return {ord(spelt): letter for letter, body in _letters().items() for spelt in body}
 
 
 @functools.cache
@@ -222,16 +226,21 @@ def _bracket_tokens() -> re.Pattern[str]:
 @functools.cache
 def _fence_marks() -> re.Pattern[str]:
     """Return the pattern of the first character of anything that reads as a mark of ours."""
-    loose = _GAPS + _DASHES
-    tags = "|".join(_word(tag.replace("-", ""), loose) for tag in TAGS)
+    loose, letters = _GAPS + _DASHES, _letters()
+    tags = "|".join(
+        f"[{loose}]*".join(f"[{letters[letter]}]" for letter in tag.replace("-", "")) for tag in TAGS
+    )
     entity = r"(?<=&)(?:[lL][tT]|#0*60|#[xX]0*3[cC]);?"
     return re.compile(f"[<\uff1c\ufe64&](?=(?:(?<!&)|{entity})[{_SLASHES}{loose}]*(?:{tags}))")
 
 
 @functools.cache
 def _role_labels() -> re.Pattern[str]:
-    """Return the pattern of the newline in front of a line that begins with a role label."""
-    roles = "|".join(_word(role, _UNSEEN) for role in _ROLES)
+    """Return the pattern of the newline in front of a line that begins with a role label, in plain letters.
+
+    With all their spellings in it the pattern would take ten times as long to compile, in a user's first turn.
+    """
+    roles = "|".join(f"[{_UNSEEN}]*".join(f"[{c}{c.upper()}]" for c in role) for role in _ROLES)
     before = f"[{_BLANKS}]*(?:#+[{_BLANKS}]*)?[*_`~\"'\\[({{<|\u201c\u2018\xab\u2039\u27e6]*"
     after = f"[{_BLANKS}*_`~\"'\\])}}>|\u201d\u2019\xbb\u203a\u27e7]*[{_COLONS}]"
     return re.compile(f"[{_NEWLINES}](?={before}(?:{roles}){after})")

@@ -47,26 +47,41 @@ class Token:
         return self.kind in ("single", "pair")
 
 
-@dataclass(frozen=True)
-class _Patterns:
-    run: re.Pattern[str]
-    part: re.Pattern[str]
-    unspaced: re.Pattern[str]
-    cluster: re.Pattern[str]
+# A user's first turn pays for the patterns of texts beyond ASCII, so each is compiled when it is needed, and has as few
+# large classes as it can.
+@functools.cache
+def _marks() -> str:
+    """Return the body of a class of all combining marks; ideographs, Hangul and private blocks have none."""
+    found: list[list[int]] = []
+    for code in (*range(0x300, 0x3100), *range(0xA600, 0xAC00), *range(0xFB00, 0x10000)):
+        if unicodedata.category(chr(code))[0] == "M":
+            if found and found[-1][-1] == code - 1:
+                found[-1][-1] = code
+            else:
+                found.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in found)
+
+
+def _letter() -> str:
+    return rf"[^\W_{_UNSPACED_BLOCKS}][{_marks()}]*"
 
 
 @functools.cache
-def _patterns() -> _Patterns:
-    """Compile the patterns for texts beyond ASCII; a few milliseconds, so not when the module is imported."""
-    marks = "".join(c for c in map(chr, range(0x300, 0x10000)) if unicodedata.category(c)[0] == "M")
-    letter = rf"[^\W_{_UNSPACED_BLOCKS}][{marks}]*"
-    unspaced = rf"[{_UNSPACED_BLOCKS}{marks}]"
-    return _Patterns(
-        run=re.compile(rf"(?:{letter})+(?:[{_JOINTS}](?:{letter})+)*|(?:(?!\d){unspaced})+"),
-        part=re.compile(rf"(?:{letter})+"),
-        unspaced=re.compile(unspaced),
-        cluster=re.compile(rf"(?:[^\W\d_]|[{_UNSPACED_BLOCKS}])[{marks}]*"),
-    )
+def _run() -> re.Pattern[str]:
+    """Compile what stands between blanks; its group has it when the script writes with blanks."""
+    unspaced = rf"(?:(?!\d)[{_UNSPACED_BLOCKS}{_marks()}])+"
+    return re.compile(rf"((?![{_JOINTS}])(?:[{_JOINTS}]?{_letter()})+)|{unspaced}")
+
+
+@functools.cache
+def _part() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_letter()})+")
+
+
+@functools.cache
+def _cluster() -> re.Pattern[str]:
+    """Compile one character of an unspaced run with its marks."""
+    return re.compile(rf"(?:[^\W\d_]|[{_UNSPACED_BLOCKS}])[{_marks()}]*")
 
 
 def tokens(folded: str) -> Iterator[Token]:
@@ -77,14 +92,13 @@ def tokens(folded: str) -> Iterator[Token]:
     """
     if folded.isascii():
         for number, found in enumerate(_ASCII_RUN.finditer(folded)):
-            yield from _compound(found[0], number, _ASCII_PART)
+            yield from _compound(found[0], number)
         return
-    patterns = _patterns()
-    for number, found in enumerate(patterns.run.finditer(folded)):
-        if patterns.unspaced.match(found[0]):
-            yield from _grams(patterns.cluster.findall(found[0]), number)
+    for number, found in enumerate(_run().finditer(folded)):
+        if found[1] is None:
+            yield from _grams(_cluster().findall(found[0]), number)
         else:
-            yield from _compound(found[0], number, patterns.part)
+            yield from _compound(found[0], number)
 
 
 def is_plain(word: str) -> bool:
@@ -92,13 +106,13 @@ def is_plain(word: str) -> bool:
     return word.isalpha() or not any(c.isdigit() for c in word)
 
 
-def _compound(run: str, number: int, part_pattern: re.Pattern[str]) -> Iterator[Token]:
+def _compound(run: str, number: int) -> Iterator[Token]:
     if run.isalpha():
         yield Token(run[:MAX_WORD_CHARS], "word", number)
         return
     if "'" in run:
         run = _without_apostrophes(run)
-    parts = part_pattern.findall(run)
+    parts = (_ASCII_PART if run.isascii() else _part()).findall(run)
     has_digit = any(c.isdigit() for c in run)
     if len(parts) == 1:
         yield Token(parts[0][:MAX_WORD_CHARS], "word", number)
