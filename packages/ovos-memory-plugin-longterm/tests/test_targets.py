@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ovos_memory.longterm.record import SummaryRecord
 from ovos_memory.testing.fakes.chat import RestingChat
 from ovos_memory.testing.fakes.server import FakeServer
 from ovos_memory.testing.messages import assistant, user
-from ovos_memory.testing.timing import folder_in_ram, own_s, p99
+from ovos_memory.testing.timing import folder_in_ram, own_s, p99, times_as_long
 
 GOOD = "The user and the assistant talked about the garden and the weather."
 
@@ -107,15 +106,21 @@ def turns(memory: LongTermMemory, sessions: int) -> tuple[list[float], list[floa
 @pytest.mark.slow
 def test_a_turn_costs_the_same_among_ten_thousand_sessions(tmp_path: Path) -> None:
     stored = SummaryRecord(summary=GOOD, covered=-1, updated_at=1.0).as_dict()
-    taken = []
-    with folder_in_ram(tmp_path) as folder:
-        memory = LongTermMemory({"db_path": str(folder / "s.db")}, chat=RestingChat())
-        for number in range(10_000):
-            said, session = pair(f"question {number}"), f"s{number}"
-            taken.append(own_s(lambda: memory.update_history(said, session)))  # noqa: B023
-            memory.workplace.state.update(session, lambda record: stored)
-        memory.close()
 
-    ratio = statistics.median(taken[-100:]) / statistics.median(taken[:100])
+    def of(memory: LongTermMemory) -> Callable[[int], None]:
+        return lambda number: memory.update_history(pair(f"question {number}"), f"s{number}")
+
+    with folder_in_ram(tmp_path) as folder:
+        many, few = (
+            LongTermMemory({"db_path": str(folder / name)}, chat=RestingChat()) for name in ("m.db", "f.db")
+        )
+        for memory, sessions in ((many, 10_000), (few, 100)):
+            for number in range(sessions):
+                memory.update_history(pair(f"question {number}"), f"other{number}")
+                memory.workplace.state.update(f"other{number}", lambda record: stored)
+        ratio = times_as_long(of(many), of(few), 200)
+        many.close()
+        few.close()
+
     print(f"ratio {ratio:.2f}")
     assert ratio <= 1.5

@@ -25,6 +25,23 @@ def own_s(call: Callable[[], object]) -> float:
     return max(0.0, taken - (_kept_out_s() - kept_out))
 
 
+def times_as_long(call: Callable[[int], object], beside: Callable[[int], object], rounds: int) -> float:
+    """Return how many times as long a call takes as another one: the ratio of their medians.
+
+    They are made in turns, so whatever else the machine does meanwhile slows both.
+
+    Args:
+        call: Given the number of the round, counting up from 0.
+        beside: The same, of the other.
+        rounds: How often each is made; at least one.
+    """
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds):
+        for samples, each in zip(taken, (call, beside), strict=True):
+            samples.append(own_s(lambda: each(number)))  # noqa: B023
+    return statistics.median(taken[0]) / statistics.median(taken[1])
+
+
 def p99(samples: Sequence[float]) -> float:
     """Return the value that 99 of 100 samples do not exceed; needs two samples."""
     return statistics.quantiles(samples, n=100)[98]
