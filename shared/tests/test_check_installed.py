@@ -64,3 +64,12 @@ def test_a_check_that_ran_no_rule_is_not_passed(
     monkeypatch.setattr(check_installed, "command", lambda plugin: [sys.executable, "-c", script])
 
     assert check_installed.check("x")[0] == is_kept
+
+
+def test_the_members_that_a_check_needs_are_named():
+    assert check_installed.needs(["ovos-memory-plugin-lexical"]) == ["ovos-memory-testing"]
+    assert check_installed.needs(["ovos-memory-plugin-composite", "ovos-memory-plugin-local-rag"]) == [
+        "ovos-memory-plugin-lexical",
+        "ovos-memory-plugin-recency",
+        "ovos-memory-testing",
+    ]

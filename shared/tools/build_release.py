@@ -15,10 +15,11 @@ import venv
 from pathlib import Path
 
 import bootstrap
+import check_installed
 from release import parts
 from workspace import ROOT, Package, distribution, read_packages
 
-KIT = "ovos-memory-testing"
+KIT = check_installed.KIT
 TOOLS = Path(__file__).resolve().parent
 
 
@@ -54,6 +55,9 @@ def try_out(package: Package, wheel: Path, root: Path) -> None:
         marked = ["-m", "not slow and not models", "-p", "no:cacheprovider", "-q"]
         _run(scratch, python, "-m", "pytest", str(package.folder / "tests"), *marked)
         if package.entry_points:
+            members = [name for name in check_installed.needs(package.entry_points) if name != KIT]
+            if members:
+                _run(scratch, python, "-m", "pip", "install", "--quiet", *members)
             _run(scratch, python, str(TOOLS / "check_installed.py"))
 
 

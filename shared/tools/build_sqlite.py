@@ -100,6 +100,7 @@ def _compile(source: Path, library: Path) -> None:
         "-Wl,-soname,libsqlite3.so.0",
         *defined,
         "-DSQLITE_THREADSAFE=1",
+        "-DHAVE_USLEEP=1",  # else whoever waits for a lock looks again after whole seconds, and starves
     ]
     command += ["-o", str(unfinished), str(source), "-lm", "-ldl", "-lpthread"]
     subprocess.run(command, check=True)

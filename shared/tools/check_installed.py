@@ -2,11 +2,14 @@
 
 ``python check_installed.py`` is run by the environment in question, which needs ovos-memory-testing. Settings come
 from ``selfcheck/<entry point>.json`` beside this file, where there is one; stand-ins take the place of models.
+With ``--needs`` it checks nothing and prints the distributions to install first, one a line: the kit, and the members
+of these settings.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
@@ -17,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 GROUP = "opm.agents.memory"
+KIT = "ovos-memory-testing"
 SETTINGS = Path(__file__).parent / "selfcheck"
 TIMEOUT_S = 900.0
 
@@ -25,6 +29,13 @@ def plugins() -> list[str]:
     """Return the entry points that the family's distributions bring, sorted."""
     points = importlib.metadata.entry_points(group=GROUP)
     return sorted({point.name for point in points if point.value.startswith("ovos_memory.")})
+
+
+def needs(names: Iterable[str]) -> list[str]:
+    """Return the distributions that the self-checks of plugins need beside the plugins, sorted."""
+    files = [SETTINGS / f"{name}.json" for name in names]
+    settings = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+    return sorted({KIT, *(member["module"] for each in settings for member in each.get("members", []))})
 
 
 def command(plugin: str) -> list[str]:
@@ -68,6 +79,9 @@ def check_all(names: Iterable[str]) -> bool:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--needs"]:
+        print("\n".join(needs(plugins())))
+        sys.exit()
     chosen = sys.argv[1:] or plugins()
     print(f"self-check of {', '.join(chosen) or 'nothing, for no memory plugin is installed'}", flush=True)
     sys.exit(not check_all(chosen))
